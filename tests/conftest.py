@@ -15,10 +15,11 @@ from checkout import BUILD, DIST, ENSEMBLES
 from tests import tiers
 from tests.chain import build_fused_chain
 from tests.checking import verdicts
+from tests.places import builder_of
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built, choose
-from triton_ensembles.building.made.sources import Sources
 from triton_ensembles.building.places import Places
+from triton_ensembles.project.recipe.reader import read_recipe
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU
 
@@ -87,8 +88,6 @@ def client(server: TritonServer) -> Iterator[http.InferenceServerClient]:
 @pytest.fixture(scope="session")
 def minilm(built: dict[str, Built], places: Places, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of all-MiniLM-L6-v2 that the build fetched, under their own names in one folder."""
-    from triton_ensembles.project.recipe.reader import read_recipe
-
     folder = tmp_path_factory.mktemp("minilm")
     for name, sha256 in read_recipe(places.ensembles / "bert_trt").sources["minilm"].files.items():
         (folder / name).symlink_to((places.downloads / sha256).resolve())
@@ -98,10 +97,5 @@ def minilm(built: dict[str, Built], places: Places, tmp_path_factory: pytest.Tem
 @pytest.fixture(scope="session")
 def inception_graph(built: dict[str, Built], places: Places) -> Path:
     """The frozen graph from which dali_inception's files for OpenVINO are made."""
-    from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
-    from triton_ensembles.building.made.store import Store
-    from triton_ensembles.building.planned.plan import plan_build
-
-    plan = plan_build(places.ensembles / "dali_inception", CPU)
-    builder = ArtifactBuilder(plan, Store(places.store), Sources(None, places.downloads), print, allow_random=True)
-    return builder.make(plan.selected["inception_graphdef"].file).path
+    builder = builder_of(places, "dali_inception")
+    return builder.make(builder.plan.selected["inception_graphdef"].file).path

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any, TypeVar
 
+import tritonclient.http as http
+
 from checkout import ROOT
 from triton_ensembles.ground.processes import die_with_parent
+from triton_ensembles.triton.ports import Ports
+from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.server_process import ServerProcess
 
 Server = TypeVar("Server", bound=ServerProcess)
@@ -45,6 +49,34 @@ def serving(server: Server) -> Iterator[Server]:
         yield server
     finally:
         server.stop(at_once=True)
+
+
+@contextmanager
+def client_of(server: TritonServer) -> Iterator[http.InferenceServerClient]:
+    """A client of the server, which is started, and killed at the end."""
+    with (
+        serving(server),
+        http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
+    ):
+        yield client
+
+
+def port_options(ports: Ports) -> list[str]:
+    """The options of `serve` that name these ports."""
+    return [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
+
+
+@contextmanager
+def served_by(*command: str, **options: Any) -> Iterator[str]:
+    """The HTTP address of what this `serve` serves on free ports, until Ctrl-C ends it without an error."""
+    with (
+        Ports.reserved() as ports,
+        running(*command, *port_options(ports), stderr=subprocess.STDOUT, **options) as process,
+    ):
+        lines_until(process.stdout, "Ctrl-C")
+        yield f"127.0.0.1:{ports.http}"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(300) == 0
 
 
 def lines_until(stream: IO[str] | None, words: str) -> list[str]:

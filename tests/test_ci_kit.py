@@ -13,12 +13,12 @@ import click
 import pytest
 import yaml
 
+from checkout import ROOT
 from tests.checking.reports import MISSING, NEGATIVE, write_model
 from tests.docs.blocks import blocks_of
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.commands.cli import main
 
-ROOT = Path(__file__).resolve().parents[1]
 _PAGE = ROOT / "docs" / "ci.md"
 _ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 _STEPS: list[dict[str, Any]] = _ACTION["runs"]["steps"]

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from checkout import ROOT
 from tests.chain import NAME, write_chain
+from tests.files import write_files
 from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
@@ -22,12 +23,6 @@ def run(words: Sequence[str]) -> Result:
     return CliRunner().invoke(main, words)
 
 
-def settings(folder: Path, text: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pyproject.toml").write_text(text)
-    return folder
-
-
 def test_it_is_the_nearest_folder_with_ensembles_from_the_current_one_upward(tmp_path: Path) -> None:
     inner = tmp_path / "services" / "vision"
     for project in (tmp_path, inner):
@@ -35,24 +30,17 @@ def test_it_is_the_nearest_folder_with_ensembles_from_the_current_one_upward(tmp
     assert find_project(inner / "ensembles" / NAME / "first" / "1") == inner
     assert find_project(inner) == inner
     assert find_project(inner.parent) == tmp_path
+    for text in ("[project\nbroken", 'tool = "triton-ensembles"'):  # not ours to judge
+        assert find_project(write_files(tmp_path / "library", {"pyproject.toml": text})) == tmp_path
 
 
-@pytest.mark.parametrize("ends", ["\n", "\r\n"])
-def test_a_pyproject_may_name_it(tmp_path: Path, ends: str) -> None:
+def test_a_pyproject_may_name_it(tmp_path: Path) -> None:
     write_chain(tmp_path / "serving")
-    settings(tmp_path, "")
-    (tmp_path / "pyproject.toml").write_bytes(f'[tool.triton-ensembles]{ends}project = "serving"{ends}'.encode())
-    (tmp_path / "src").mkdir()
+    write_files(tmp_path, {"pyproject.toml": '[tool.triton-ensembles]\r\nproject = "serving"\r\n', "src/empty": ""})
     assert find_project(tmp_path / "src") == tmp_path / "serving"
     result = run(["--project", str(tmp_path), "list"])
     assert result.output.startswith(NAME)
     assert find_project(tmp_path / "serving") == tmp_path / "serving"
-
-
-def test_a_pyproject_without_the_table_is_not_ours_to_judge(tmp_path: Path) -> None:
-    write_chain(tmp_path)
-    inner = settings(tmp_path / "library", "[project\nbroken")
-    assert find_project(inner) == tmp_path
 
 
 @pytest.mark.parametrize(
@@ -60,12 +48,14 @@ def test_a_pyproject_without_the_table_is_not_ours_to_judge(tmp_path: Path) -> N
     [
         ('\n[tool.triton-ensembles]\nproject = "nowhere"', "pyproject.toml:3: .* names 'nowhere', which holds no "),
         ("[tool.triton-ensembles]\nproject = 3", r"pyproject.toml:2: .* must be a text; write project = "),
+        ('[tool.triton-ensembles]\nproject = "\\u0000"', r"pyproject.toml:2: .* names '.x00', which holds no "),
+        ('tool.triton-ensembles = "x"', "pyproject.toml: triton-ensembles must be a table"),
         ("[tool.triton-ensembles\n", "pyproject.toml:1: this is not TOML"),
     ],
 )
 def test_a_pyproject_that_names_none_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(EnsembleError, match=message):
-        find_project(settings(tmp_path, text))
+        find_project(write_files(tmp_path, {"pyproject.toml": text}))
 
 
 @pytest.mark.parametrize("words", ["list", "build", "serve", "prune", "clone x --count 1 --prefix a", "check"])

@@ -18,7 +18,6 @@ from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.model_config import parse_config
 
 DAG = """name: "pair" platform: "ensemble" max_batch_size: 0
 input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ] output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
@@ -71,20 +70,6 @@ def test_a_clone_has_the_files_of_its_original(tmp_path_factory: pytest.TempPath
     for name, content in found.items():
         assert content == wanted[name] or name.endswith((".pbtxt", ".json")), name
     assert contents(first).keys() != found.keys()
-
-
-def test_a_clone_has_names_of_its_own(tmp_path: Path) -> None:
-    """Otherwise the steps of two tenants would reload each other on one endpoint."""
-    (path,) = clone(archive(tmp_path), ["tenant_7"], tmp_path)
-    found = contents(path)
-    config = parse_config((found["tenant_7/config.pbtxt"] or b"").decode(), "config.pbtxt")
-    assert config.name == "tenant_7"
-    assert [step.model_name for step in config.ensemble_scheduling.step] == ["tenant_7.step"]
-    step = parse_config((found["tenant_7.step/config.pbtxt"] or b"").decode(), "config.pbtxt")
-    assert step.name == "tenant_7.step"
-    assert step.parameters["EXECUTION_ENV_PATH"].string_value == "$$TRITON_MODEL_DIRECTORY/../tenant_7.step/environment"
-    manifest = json.loads(found["manifest.json"] or b"")
-    assert (manifest["ensemble"], manifest["clone_of"], manifest["weights"]) == ("tenant_7", "pair", "pretrained")
 
 
 def test_what_clones_have_in_common_is_made_once(tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from triton_ensembles.artifacts import Job, accuracy_on_photographs
-from triton_ensembles.artifacts.accuracy import LEAST, LEAST_COSINE, Least, compared, outputs
+from triton_ensembles.artifacts.accuracy import LEAST, LEAST_COSINE, Least, compared
 from triton_ensembles.artifacts.accuracy_on_photographs import classes_kept
-from triton_ensembles.artifacts.accuracy_on_sentences import embedded, neighbours_kept, tokenized
-from triton_ensembles.building.built import Built
+from triton_ensembles.artifacts.accuracy_on_sentences import neighbours_kept
 from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.made.sources import Sources
 from triton_ensembles.building.made.store import Store
@@ -28,27 +27,6 @@ from triton_ensembles.triton.targets import CPU
 needs_bf16 = pytest.mark.skipif(
     "BF16" not in ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"), reason="this CPU has no bf16"
 )
-SENTENCES = ["A cat sleeps on the sofa.", "Interest rates rose by half a point.", "Die Katze schläft auf dem Sofa."]
-
-
-def coarser(values: np.ndarray, bits: int) -> np.ndarray:
-    """The float32 values with ``bits`` of their 23 bits of mantissa; bf16 has 7."""
-    mask = np.uint32(0xFFFFFFFF << (23 - bits) & 0xFFFFFFFF)
-    return (np.ascontiguousarray(values).view(np.uint32) & mask).view(np.float32)
-
-
-@pytest.mark.parametrize(("bits", "passes"), [(10, True), (2, False)])
-def test_real_embeddings_in_too_few_bits_fail(minilm: Path, built: dict[str, Built], bits: int, passes: bool) -> None:
-    """Otherwise a precision that spoils the vectors of a real encoder would be served."""
-    model = built["bert_trt"].repository / "bert_trt.bert-trt" / "1" / "model.onnx"
-    feed = tokenized(SENTENCES, minilm / "tokenizer.json")
-    exact = embedded(outputs(model, "fp32", [feed], "output")[0], feed["attn_mask"])
-    if passes:
-        facts = compared(coarser(exact, bits), exact, {}, LEAST["bf16"])
-        assert LEAST_COSINE <= facts["least_cosine_to_fp32"] <= facts["mean_cosine_to_fp32"] <= 1
-    else:
-        with pytest.raises(EnsembleError, match=r"the lowest cosine to fp32 is 0\.99"):
-            compared(coarser(exact, bits), exact, {}, LEAST["bf16"])
 
 
 def test_answers_that_are_not_numbers_fail() -> None:
@@ -64,11 +42,9 @@ def test_neighbours_that_change_places_with_others_are_counted() -> None:
     assert neighbours_kept(vectors, vectors) == 1.0
     assert neighbours_kept(vectors[::-1], vectors) < 0.6
     assert neighbours_kept(vectors[:1], vectors[:1]) == 1.0
-    with pytest.raises(
-        EnsembleError, match=r"nearest neighbours or first classes of fp32 that stay is 0\.9"
-    ) as refused:
+    reason = r"nearest neighbours or first classes of fp32 that stay is 0\.9.*leave_out"
+    with pytest.raises(EnsembleError, match=reason):
         LEAST["int8"].check({"neighbours_kept": 0.9})
-    assert "leave_out" in str(refused.value)
     with pytest.raises(EnsembleError, match=r"the lowest cosine to fp32 is 0\.99.*, and at least 0\.999 is required"):
         Least.of({"precision": "int8", "least_cosine": 0.999}).check({"least_cosine_to_fp32": 0.99})
 
@@ -130,11 +106,9 @@ def recipe_for(folder: Path, offset: float, minilm: Path) -> Recipe:
 def make(folder: Path, recipe: Recipe) -> tuple[dict[str, object], list[str]]:
     said: list[str] = []
     selected = select_models(recipe, {"step": ModelConfig()}, CPU)
-    plan, sources = (
-        BuildPlan(folder, folder, CPU, recipe, selected, recipe.artifacts, {}),
-        Sources(folder, folder / "c"),
-    )
-    builder = ArtifactBuilder(plan, Store(folder / "store"), sources, said.append, allow_random=False)
+    plan = BuildPlan(folder, folder, CPU, recipe, selected, recipe.artifacts, {})
+    store, sources = Store(folder / "store"), Sources(folder, folder / "c")
+    builder = ArtifactBuilder(plan, store, sources, said.append, allow_random=False)
     return builder.make(recipe.artifacts[0]).record, said
 
 

@@ -50,20 +50,6 @@ def test_the_answers_are_those_of_the_model_bit_for_bit(tmp_path: Path, name: st
     assert json.loads(files.gate.read_text())["level"] == level
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_making_it_again_elsewhere_gives_the_same_bytes(tmp_path: Path, name: str) -> None:
-    """Otherwise the same build would give another archive each time."""
-    folders = [tmp_path / "one", tmp_path / "another" / "place"]
-    folders[1].parent.mkdir()
-    for folder in folders:
-        assert make(NETWORKS[name], folder)["weights"] == "mapped"
-        assert sorted(path.name for path in folder.iterdir()) == FILES
-    for file in FILES:
-        content = (folders[0] / file).read_bytes()
-        assert content == (folders[1] / file).read_bytes()
-        assert str(tmp_path).encode() not in content
-
-
 def test_both_graphs_share_the_weights_that_are_not_packed(tmp_path: Path) -> None:
     """Otherwise the archive would hold every table twice."""
     make(NETWORKS["sentences"], tmp_path / "made")

@@ -7,6 +7,7 @@ import numpy as np
 import openvino as ov
 import pytest
 
+from tests.files import write_files
 from tests.runtime.backends.embedding import TABLE, WIDTH, embedding, ids
 from tests.runtime.backends.test_openvino import KERNEL, frozen_graph
 from triton_ensembles.artifacts import Job, openvino_ir
@@ -27,9 +28,7 @@ VECTORS = {
 
 def make(content: bytes, name: str, config: dict[str, object], folder: Path) -> Path:
     """model.xml in ``folder / "made"``."""
-    source = folder / "1" / name
-    source.parent.mkdir(parents=True)
-    source.write_bytes(content)
+    source = write_files(folder / "1", {name: content}) / name
     openvino_ir.make(Job(folder / "made", {name: source}, name, {"config": json.dumps(config)}, "", ""))
     return folder / "made" / "model.xml"
 
@@ -59,9 +58,7 @@ def test_making_it_again_elsewhere_gives_the_same_bytes(tmp_path: Path) -> None:
     """Otherwise the same build would give another archive each time. Each is made in a process of its own."""
     files = []
     for folder in (tmp_path / "one", tmp_path / "another" / "place"):
-        source = folder / "1" / "model.graphdef"
-        source.parent.mkdir(parents=True)
-        source.write_bytes(frozen_graph())
+        source = write_files(folder / "1", {"model.graphdef": frozen_graph()}) / "model.graphdef"
         call = MakerCall("openvino_ir", {"config": json.dumps(SCORES)})
         call.run(Job(folder / "made", {source.name: source}, source.name, call.options, "", ""), "model", print)
         files.append(folder / "made" / "model.xml")

@@ -1,11 +1,14 @@
-"""A maker of the project's own: a script that the recipe names."""
+"""A maker and an accuracy check of the project's own: scripts that the recipe names, and a source on this machine."""
 
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +16,12 @@ from checkout import ROOT
 from tests.chain import NAME, write_chain
 from tests.commands.projects import run_in
 from tests.docs.blocks import blocks_of
+from tests.files import write_files
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.checking import check
 from triton_ensembles.project.recipe.reader import read_recipe
 
-SCRIPT = """import json, sys
+MAKER = """import json, sys
 from pathlib import Path
 
 output, job = map(Path, sys.argv[1:])
@@ -35,17 +39,52 @@ reads = ["words.txt"]
 tools = ["click"]
 options = { plus = 2 }
 """
+CHECK = """import json, sys
+from pathlib import Path
+
+model, job = map(Path, sys.argv[1:])
+job = json.loads(job.read_text())
+found, wanted = len(model.read_text().split()), job["options"].get("at_least", 1)
+assert Path(job["files"]["words.txt"]).read_text() == model.read_text()
+print("an error rate that nobody asked for")
+if found < wanted:
+    sys.exit(f"{model.name} has {found} words in {job['precision']}, and {wanted} are wanted")
+print(json.dumps({"words": found, "limit": Path("limit.txt").read_text()}))
+"""
+CHECKED = """description = "Three numbers, plus two"
+[sources.words]
+from = [{ path = "corpus" }]
+files = { "words.txt" = "%s" }
+[[artifacts]]
+path = "first/1/vocabulary.txt"
+maker = "copy"
+source = "words"
+file = "words.txt"
+accuracy = { run = "scripts/accuracy.py", reads = ["limit.txt"], options = { at_least = 2 } }
+"""
+RECIPE = Path("ensembles", NAME, "ensemble.toml")
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
+    """With a file that a script makes."""
     write_chain(tmp_path)
-    with (tmp_path / "ensembles" / NAME / "ensemble.toml").open("a") as recipe:
-        recipe.write(ARTIFACT)
-    (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts" / "make.py").write_text(SCRIPT)
-    (tmp_path / "words.txt").write_text("words")
-    return tmp_path
+    recipe = (tmp_path / RECIPE).read_text() + ARTIFACT
+    return write_files(tmp_path, {str(RECIPE): recipe, "scripts/make.py": MAKER, "words.txt": "words"})
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> Path:
+    """With a file that a script measures."""
+    write_chain(tmp_path)
+    write_files(tmp_path, {"scripts/accuracy.py": CHECK, "limit.txt": "none"})
+    return write_words(tmp_path, "two words")
+
+
+def write_words(project: Path, words: str) -> Path:
+    """The source, and the recipe with its sha256."""
+    recipe = CHECKED % hashlib.sha256(words.encode()).hexdigest()
+    return write_files(project, {"corpus/words.txt": words, str(RECIPE): recipe})
 
 
 def made(project: Path) -> str:
@@ -55,16 +94,23 @@ def made(project: Path) -> str:
     return staged.read_text()
 
 
+def manifest(project: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((project / "build" / "cpu" / NAME / MANIFEST).read_text())
+    return found
+
+
 def test_it_is_run_again_when_it_its_options_or_its_files_change(project: Path) -> None:
-    assert check([project / "ensembles" / NAME]).faults == ()
+    """The manifest has what it says: otherwise a new version of a package would not make the file again."""
+    assert check([project / RECIPE.parent]).faults == ()
     assert made(project) == "2 words"
+    record = manifest(project)["artifacts"]["first/1/plus.txt"]
+    assert (record["facts"], record["made_from"]["tools"]) == ({"words": 1}, {"click": version("click")})
     assert "unchanged" in run_in(project, "build", NAME).output
     (project / "words.txt").write_text("others")
     assert made(project) == "2 others"
-    recipe = project / "ensembles" / NAME / "ensemble.toml"
-    recipe.write_text(recipe.read_text().replace("plus = 2", "plus = 3"))
+    (project / RECIPE).write_text((project / RECIPE).read_text().replace("plus = 2", "plus = 3"))
     assert made(project) == "3 others"
-    (project / "scripts" / "make.py").write_text(SCRIPT.replace("{} {}", "{}-{}"))
+    (project / "scripts" / "make.py").write_text(MAKER.replace("{} {}", "{}-{}"))
     assert made(project) == "3-others"
 
 
@@ -84,7 +130,7 @@ def test_a_script_that_fails_is_named_with_its_last_line(project: Path, script: 
 
 
 def test_check_finds_what_is_wrong_with_its_entry(project: Path) -> None:
-    recipe = project / "ensembles" / NAME / "ensemble.toml"
+    recipe = project / RECIPE
     text = recipe.read_text()
     recipe.write_text(text.replace('run = "scripts/make.py"\n', ""))
     assert [fault.cure for fault in check([recipe.parent]).faults] == ['write run = "…"']
@@ -92,24 +138,14 @@ def test_check_finds_what_is_wrong_with_its_entry(project: Path) -> None:
     assert "'run' is for maker = 'script'" in check([recipe.parent]).faults[0].message
 
 
-def test_the_manifest_has_its_facts_and_the_versions_of_its_tools(project: Path) -> None:
-    """Otherwise nobody could read what a file was made with, or a new version of a package would not make it again."""
-    made(project)
-    manifest = json.loads((project / "build" / "cpu" / NAME / MANIFEST).read_text())
-    record = manifest["artifacts"]["first/1/plus.txt"]
-    assert record["facts"] == {"words": 1}
-    assert record["made_from"]["tools"] == {"click": version("click")}
-
-
 def test_the_script_of_the_docs_makes_a_file_or_says_why_not(tmp_path: Path) -> None:
     blocks = [block.text for block in blocks_of(ROOT / "docs" / "ensembles.md")]
     (script,) = [text for text in blocks if "script import main" in text]
-    (tmp_path / "make.py").write_text(script)
-    (tmp_path / "weights.bin").write_bytes(b"weights")
+    write_files(tmp_path, {"make.py": script, "weights.bin": b"weights"})
     files = {"weights.bin": str(tmp_path / "weights.bin")}
-    job = {"files": files, "file": "weights.bin", "options": {"hidden": 384}}
     for file, reason in (("weights.bin", ""), (None, "this maker reads one file, and the recipe names none")):
-        (tmp_path / "job.json").write_text(json.dumps(job | {"file": file}))
+        job = {"files": files, "file": file, "options": {"hidden": 384}}
+        (tmp_path / "job.json").write_text(json.dumps(job))
         command = [sys.executable, tmp_path / "make.py", tmp_path / "out", tmp_path / "job.json"]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -118,11 +154,62 @@ def test_the_script_of_the_docs_makes_a_file_or_says_why_not(tmp_path: Path) -> 
 
 
 def test_a_replacement_may_also_be_a_script(project: Path) -> None:
-    recipe = project / "ensembles" / NAME / "ensemble.toml"
+    recipe = project / RECIPE
     text = recipe.read_text().replace('maker = "script"\nrun = "scripts/make.py"', 'maker = "copy"\nfile = "a"')
-    recipe.write_text(text + 'random = { maker = "script", run = "scripts/make.py" }\nsource = "s"\n')
-    with recipe.open("a") as stream:
-        stream.write(f'[sources.s]\nfrom = [{{ url = "https://localhost/" }}]\nfiles = {{ a = "{"0" * 64}" }}\n')
+    text += 'random = { maker = "script", run = "scripts/make.py" }\nsource = "s"\n'
+    recipe.write_text(f'{text}[sources.s]\nfrom = [{{ url = "https://localhost/" }}]\nfiles = {{ a = "{"0" * 64}" }}\n')
     (artifact,) = read_recipe(recipe.parent).artifacts
     assert artifact.reads == ("words.txt", "scripts/make.py")
     assert artifact.random is not None and artifact.random.options == {"run": "scripts/make.py"}
+
+
+def test_what_a_check_finds_is_in_the_manifest_and_it_is_run_when_its_files_change(checked: Path) -> None:
+    assert check([checked / RECIPE.parent]).faults == ()
+    for limit in ("none", "all"):
+        (checked / "limit.txt").write_text(limit)
+        result = run_in(checked, "build", NAME)
+        assert result.exit_code == 0, result.output
+        assert ("first/1/vocabulary.txt: made by copy" in result.output) == (limit == "none")
+        assert f"measured by scripts/accuracy.py, words 2, limit {limit}" in result.output
+        facts = {"precision": "fp32", "measured_on": "scripts/accuracy.py", "words": 2, "limit": limit}
+        assert manifest(checked)["artifacts"]["first/1/vocabulary.txt"]["accuracy"] == facts
+        assert manifest(checked)["weights"] == "provided"  # nothing says where a file of this machine comes from
+    assert "unchanged" in run_in(checked, "build", NAME).output
+
+
+def test_a_check_that_fails_stops_the_build_with_its_words(checked: Path) -> None:
+    assert run_in(checked, "build", NAME).exit_code == 0
+    before = (checked / "dist" / "cpu" / f"{NAME}.tar.gz").read_bytes()
+    write_words(checked, "one")
+    for _ in range(2):  # a refusal is not kept as an answer
+        result = run_in(checked, "build", NAME)
+        assert result.exit_code == 1
+        (line,) = [each for each in result.stderr.splitlines() if each.startswith("error: ")]
+        assert line.endswith(": this check refuses the file: vocabulary.txt has 1 words in fp32, and 2 are wanted")
+    assert (checked / "dist" / "cpu" / f"{NAME}.tar.gz").read_bytes() == before
+
+
+def test_a_name_alone_is_enough_and_random_weights_are_not_measured(checked: Path) -> None:
+    """Otherwise no archive could be rehearsed where the weights are not."""
+    text = (checked / RECIPE).read_text().partition("accuracy")[0]
+    random = 'random = { maker = "numbered_labels", options = { count = 1 } }\n'
+    (checked / RECIPE).write_text(f'{text}{random}accuracy = "scripts/accuracy.py"\n')
+    words = "measured by scripts/accuracy.py, words 2, limit none"
+    for _ in range(2):
+        result = run_in(checked, "build", NAME)
+        assert result.exit_code == 0 and words in result.output, result.output
+        (checked / "corpus" / "words.txt").unlink(missing_ok=True)
+        shutil.rmtree(checked / "build")
+        words = "not checked by scripts/accuracy.py, because its weights are random"
+
+
+def test_a_file_of_this_machine_that_has_changed_stops_the_build(checked: Path) -> None:
+    """Otherwise `unchanged, nothing to do` says that the archive has the weights of today."""
+    assert run_in(checked, "build", NAME).exit_code == 0
+    (checked / "corpus" / "words.txt").write_text("three other words")
+    result = run_in(checked, "build", NAME)
+    assert result.exit_code == 1
+    words = "ensemble.toml:4: the source file words/words.txt cannot be used (path corpus: the sha256 of"
+    assert words in result.output
+    (checked / "corpus" / "words.txt").unlink()  # as on a drive that is not mounted: the archive is what it was
+    assert "unchanged" in run_in(checked, "build", NAME).output

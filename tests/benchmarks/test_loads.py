@@ -1,13 +1,18 @@
-"""What the benchmark sends."""
-
-from __future__ import annotations
+"""What the benchmark sends, and to which variants of the ensembles."""
 
 import io
+import tomllib
+from functools import partial
 
+import numpy as np
+import pytest
 from PIL import Image
 
 from benchmarks.loads import COUNT, IMAGES, TOKENS, Load, images_of, load_tokenizer, short_texts
+from benchmarks.open_load import arrivals
 from benchmarks.parts import PARTS
+from benchmarks.variants import with_one_instance, with_precision, with_wheels
+from checkout import ENSEMBLES
 from triton_ensembles.building.built import Built
 
 
@@ -33,3 +38,29 @@ def test_the_words_for_loads_are_different() -> None:
     """Otherwise a table or a goal does not say which of two loads it is about."""
     loads = {load for part in PARTS.values() for load in (*part.served, *part.limit, *part.engine)}
     assert len({str(load) for load in loads}) == len(loads)
+
+
+def test_arrivals_are_poisson_and_the_same_for_one_seed() -> None:
+    """Otherwise the endpoint gets another traffic than the one that was planned."""
+    rates = [6.0, 3.0, 1.0]
+    times, models = arrivals(rates, 1000.0, seed=1)
+    assert (times, models) == arrivals(rates, 1000.0, seed=1)
+    assert times == sorted(times)
+    assert len(times) == pytest.approx(10_000, rel=0.05)
+    assert [models.count(number) / 1000 for number in range(3)] == pytest.approx(rates, rel=0.1)
+    gaps = np.diff(times)
+    assert gaps.std() == pytest.approx(gaps.mean(), rel=0.05)  # of exponential times
+
+
+def test_variants_change_one_option_of_a_recipe() -> None:
+    """Otherwise a variant measures what the ensemble itself has, or something that it is not called after."""
+    text = (ENSEMBLES / "bert_trt" / "ensemble.toml").read_text()
+    original = tomllib.loads(text)
+    for edit, table, change in (
+        (partial(with_precision, "bf16"), "engines", {"backend": "openvino", "precision": "bf16"}),
+        (with_one_instance, "engines", {"instances": 1}),
+        (with_wheels, "environments", {"kind": "wheels"}),
+    ):
+        (name,) = original[table]
+        assert tomllib.loads(edit(text)) == original | {table: {name: original[table][name] | change}}
+    assert with_precision("bf16", 'description = ""\n') == 'description = ""\n'

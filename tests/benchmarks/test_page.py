@@ -1,18 +1,57 @@
-"""docs/performance.md, made from results."""
-
-from __future__ import annotations
+"""docs/performance.md, and the figures in it, made from results of runs that never were."""
 
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.contenders.contender import ALL_CORES, ECHO, ENGINE, FUSED, ONE_INSTANCE, PEER_NAMES, REFERENCE
+import numpy as np
+import pytest
+
+from benchmarks.cells import Cell, Measurement, rate
+from benchmarks.contenders.contender import (
+    ALL_CORES,
+    ECHO,
+    ENGINE,
+    ENGINE_EACH_CORE,
+    ENGINE_ONE_THREAD,
+    FUSED,
+    ONE_INSTANCE,
+    ONE_THREAD,
+    PEER_NAMES,
+    REFERENCE,
+)
+from benchmarks.examples import lowest_cosine
+from benchmarks.floor import floor
+from benchmarks.loads import Load
 from benchmarks.page import PAGE, numbers
-from benchmarks.parts import BATCHES, IMAGE_BATCH, ONE
+from benchmarks.parts import BATCH, BATCHES, IMAGE_BATCH, MANY, ONE
 from benchmarks.results import Results
 from benchmarks.tables import Table
 from checkout import ROOT
-from tests.benchmarks.runs import FACTS, run_of
+from triton_ensembles.ground.errors import EnsembleError
+
+FACTS = {
+    "date": "2026-01-02T03:04:05+00:00",
+    "command": "python -m benchmarks.bench --only one --rounds 3",
+    "rounds": 3,
+    "seconds": 2.5,
+    "minutes": 2.5,
+    "machine": {"cores": 2, "processor": "any", "memory_gib": 24, "system": "Linux", "load_average_before": 0.1},
+    "versions": {"tritonserver": "2.51.0"},
+    "weights": {"bert_trt": "pretrained"},
+}
+CPU = {"client": 0.5, "server": 1.0}  # cores in use in every cell
+
+
+def run_of(throughputs: Mapping[tuple[str, Load], Sequence[float]]) -> Results:
+    """A part with these throughputs, by round, of each contender under each load."""
+    results = Results(FACTS)
+    for (name, load), rates in throughputs.items():
+        latency = dict.fromkeys(("p50", "p90", "p95", "p99"), 5.0)
+        for number, each in enumerate(rates, start=1):
+            results.measured.append(Measurement(number, name, load, Cell(each, latency, CPU)))
+    return results
 
 
 def make_page(reports: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -22,9 +61,10 @@ def make_page(reports: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_page_has_every_part(tmp_path: Path) -> None:
     """Otherwise `python -m benchmarks.page` loses a table, or what another part wrote."""
-    rates = {FUSED: [180.0, 190.0, 200.0], REFERENCE: [50.0, 60.0, 70.0]}
-    rates |= {PEER_NAMES[0]: [80.0, 80.0, 80.0], ECHO: [1000.0, 1000.0, 1000.0]}
-    one = run_of({(name, ONE): rounds for name, rounds in rates.items()} | {(ENGINE, BATCHES[ONE]): [250.0] * 3})
+    rates = {FUSED: [180.0, 190.0, 200.0], REFERENCE: [50.0, 60.0, 70.0], ECHO: [1000.0, 1000.0, 1000.0]}
+    rates |= {PEER_NAMES[0]: [80.0, 80.0, 80.0], PEER_NAMES[1]: [300.0, 1.0, 70.0]}  # the best has the highest median
+    engines = {(ENGINE, BATCHES[ONE]): [200.0] * 3, (ENGINE_ONE_THREAD, BATCHES[ONE]): [250.0] * 3}
+    one = run_of({(name, ONE): rounds for name, rounds in rates.items()} | engines)
     one.missing["a peer"] = "pip could not install it"
     one.contenders = {FUSED: "tritonserver, onnxruntime"}
     table = Table("Memory", ["", "MiB"], [["fused", "88"]], "Files are mapped.")
@@ -46,10 +86,34 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
 
 
 def test_a_figure_compares_each_round_with_itself() -> None:
-    """Otherwise a machine that slows down during the run decides who wins."""
+    """Otherwise a machine that slows down during the run decides who wins. Rounds without one of them do not count."""
     batch = BATCHES[IMAGE_BATCH]
-    results = run_of({(FUSED, IMAGE_BATCH): [90, 45, 9], (ALL_CORES, batch): [100, 50, 10]})
-    assert numbers(results) == {"images": "45.0", "images_limit": "0.90"}
+    limits = {(ALL_CORES, batch): [100, 50, 10], (ONE_THREAD, batch): [200, 1, 9]}
+    results = run_of({(FUSED, IMAGE_BATCH): [90, 45, 9, 1]} | limits)
+    assert numbers(results) == {"images": "27.0", "images_limit": "0.90"}
+
+
+def test_the_floor_of_many_requests_adds_processor_time() -> None:
+    """Otherwise what the client and the server take themselves is left out of the floor."""
+    results = run_of({(ECHO, MANY): [3000], (ENGINE_EACH_CORE, BATCHES[MANY]): [750], (FUSED, BATCH): [1.0]})
+    used = sum(CPU.values())
+    assert floor(results, MANY) == pytest.approx({1: 2 / (used / 3000 + used / 750)})
+    assert floor(results, BATCH) == {}  # without an echo
+
+
+def test_bursts_do_not_round_a_rate() -> None:
+    """Otherwise 32 images answered at once every two seconds are 0, 16 or 32 per second, by chance."""
+    times = [burst * 2.0 + number * 0.001 for burst in range(3) for number in range(32)]
+    assert rate(times, list(range(len(times)))) == pytest.approx(16, rel=0.05)
+    with pytest.raises(EnsembleError, match="too few requests were answered"):
+        rate([1.0], [1])
+
+
+def test_the_lowest_cosine_is_that_of_the_worst_row() -> None:
+    exact = np.eye(3)
+    other = 2 * exact
+    other[0] = [0.6, 0.8, 0]
+    assert lowest_cosine(exact, other) == pytest.approx(0.6)
 
 
 def test_missing_results_are_one_line(tmp_path: Path) -> None:

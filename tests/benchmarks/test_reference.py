@@ -1,7 +1,5 @@
 """The reference is what people would use instead of bert_trt: it must give the same answers, in its own slow way."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tomllib
@@ -16,6 +14,7 @@ from benchmarks.reference.build import HERE, MEMBER, NAME, add_environments, bui
 from checkout import ENSEMBLES
 from tests.ensembles.clients import embed
 from tests.ensembles.sentences import SENTENCES
+from tests.running import client_of
 from triton_ensembles.building.built import Built
 from triton_ensembles.triton.model_config import format_config, read_config
 from triton_ensembles.triton.server import TritonServer
@@ -37,10 +36,7 @@ def reference(models: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         config = read_config(path)
         config.parameters["EXECUTION_ENV_PATH"].string_value = sys.prefix
         path.write_text(format_config(config))
-    with (
-        TritonServer([folder / "models"], log=folder / "tritonserver.log") as server,
-        http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
-    ):
+    with client_of(TritonServer([folder / "models"])) as client:
         yield client
 
 

@@ -1,6 +1,4 @@
-"""What the parts measure in real servers: cold starts, memory, and the echo."""
-
-from __future__ import annotations
+"""What the parts measure in real servers: a tiny run of `make bench`, cold starts, memory, and the echo."""
 
 import json
 from pathlib import Path
@@ -10,12 +8,19 @@ import pytest
 import tritonclient.http as http
 
 from benchmarks import cold, memory
+from benchmarks.bench import bench
 from benchmarks.cold import ColdStart, cold_start
-from benchmarks.contenders.contender import DRAWN, FUSED
+from benchmarks.contenders.contender import DRAWN, ECHO, ENGINE, ENGINE_ONE_THREAD, FUSED
 from benchmarks.echo import write_echo
+from benchmarks.floor import floor
 from benchmarks.memory import GrowthPoint, grow
+from benchmarks.parts import BATCHES, ONE
+from benchmarks.results import read_results
 from tests.endpoint.hosting.archives import ensemble, model, packed
 from tests.ensembles.clients import infer
+from tests.files import write_files
+from tests.running import client_of
+from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.payload import Payload, binary
 from triton_ensembles.triton.server import TritonServer
 
@@ -66,17 +71,36 @@ def test_tables_of_memory_and_of_cold_starts_are_whole() -> None:
 
 def test_the_echo_answers_as_many_bytes_as_the_ensemble(tmp_path: Path) -> None:
     """Otherwise the floor is what a smaller answer takes."""
-    fused = tmp_path / "pair"
-    (fused / "pair").mkdir(parents=True)
-    (fused / "pair" / "config.pbtxt").write_text(
+    config = (
         'name: "pair" backend: "python" max_batch_size: 8 dynamic_batching {}\n'
         'input { name: "X" data_type: TYPE_STRING dims: 1 }\n'
         'output { name: "Y" data_type: TYPE_FP32 dims: 384 }\n'
         'instance_group { count: 2 kind: KIND_CPU } parameters { key: "fused_plan" value { string_value: "0" } }'
     )
-    with (
-        TritonServer([write_echo(fused)], log=tmp_path / "log") as server,
-        http.InferenceServerClient(server.http_url) as client,
-    ):
+    fused = write_files(tmp_path / "pair", {"pair/config.pbtxt": config})
+    with client_of(TritonServer([write_echo(fused)])) as client:
         answer = infer(client, "pair_echo", {"X": np.array([[b"a"], [b"b"], [b"c"]], object)})["Y"]
     assert (answer.shape, answer.dtype) == ((3, 384), np.float32)
+
+
+def test_what_the_floor_is_made_of_and_both_forms_are_measured(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise `make bench` ends after half an hour without a report."""
+    lines: list[str] = []
+    groups = ["engine", "echo", "fused", "drawn"]
+    bench("one", groups, rounds=1, seconds=0.5, path=tmp_path / "one.json", progress=lines.append)
+    results = read_results(tmp_path / "one.json")
+    assert [(each.contender, each.load) for each in results.measured] == [
+        (ENGINE, BATCHES[ONE]),
+        (ENGINE_ONE_THREAD, BATCHES[ONE]),
+        (ECHO, ONE),
+        (FUSED, ONE),
+        (DRAWN, ONE),
+    ]
+    for each in results.measured:
+        assert each.cell.throughput > 0
+        assert 0 < each.cell.latency_ms["p50"] <= each.cell.latency_ms["p99"]
+    assert set(results.cells(DRAWN, ONE)[1].cpu) == {"client", "server", "preprocess", "bert-trt", "postprocess"}
+    assert set(results.cells(FUSED, ONE)[1].cpu) == {"client", "server", "bert_trt"}
+    assert floor(results, ONE)[1] > 0
+    assert results.facts["weights"] == {"bert_trt": built["bert_trt"].manifest["weights"]}
+    assert any("fused: 1 short sentence per request, one at a time" in line for line in lines)

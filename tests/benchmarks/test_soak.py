@@ -1,7 +1,5 @@
 """The short form of ``make soak``: more ensembles than fit into the memory, asked by several clients at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

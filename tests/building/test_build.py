@@ -17,9 +17,10 @@ import pytest
 from checkout import ROOT
 from tests.commands.projects import run_in
 from tests.places import borrowed
+from tests.project.test_location import write_ensemble
 from tests.running import running
 from triton_ensembles.building.build import build
-from triton_ensembles.building.built import Built, choose
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
@@ -27,23 +28,15 @@ from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.targets import CPU
 
 
-def elsewhere(places: Places, folder: Path) -> Places:
-    """Empty build and dist folders, with the downloads and the made files of ``places``."""
-    return borrowed(places, folder, "downloads", "store")
-
-
 def copied(places: Places, folder: Path, name: str = "digits") -> Places:
-    """The same for a copy of an ensemble that a test may change."""
+    """Empty build and dist folders, with what ``places`` has fetched and made, and an ensemble to change."""
     for path in (f"ensembles/{name}", "pipelines", "envs"):
         shutil.copytree(ROOT / path, folder / path)
     return borrowed(places, folder, "downloads", "store", ensembles=folder / "ensembles")
 
 
-def make(places: Places, name: str = "digits", *, allow_random: bool = True) -> tuple[Built, list[str]]:
-    said: list[str] = []
-    (folder,) = choose(places.ensembles, [name])
-    built = build(folder, CPU, places, allow_random=allow_random, weights_dir=None, progress=said.append)
-    return built, [line for line in said if not line.startswith("waiting for another process")]  # of another test
+def make(places: Places, name: str = "digits") -> Built:
+    return build(places.ensembles / name, CPU, places, allow_random=True, weights_dir=None, progress=print)
 
 
 def start(places: Places) -> AbstractContextManager[subprocess.Popen[str]]:
@@ -62,32 +55,25 @@ def start(places: Places) -> AbstractContextManager[subprocess.Popen[str]]:
 def test_building_again_from_nothing_gives_the_same_bytes(
     built: dict[str, Built], places: Places, tmp_path: Path, name: str
 ) -> None:
-    again, _ = make(borrowed(places, tmp_path, "downloads"), name)
+    again = make(borrowed(places, tmp_path, "downloads"), name)
     assert again.changed
     assert again.archive.read_bytes() == built[name].archive.read_bytes()
-
-
-def test_a_second_build_does_nothing(built: dict[str, Built], places: Places) -> None:
-    before = built["bert_trt"].archive.stat().st_mtime_ns
-    again, said = make(places, "bert_trt")
-    assert (again.changed, said, again.archive.stat().st_mtime_ns) == (False, [], before)
-    assert "unchanged, nothing to do" in run_in(ROOT, "build", "bert_trt").stdout
 
 
 def test_content_decides_and_not_time_stamps(built: dict[str, Built], places: Places, tmp_path: Path) -> None:
     """Touching a file builds nothing; changing it builds again, and undoing that gives the first archive again."""
     mine = copied(places, tmp_path)
-    first, _ = make(mine)
+    first = make(mine)
     config = mine.ensembles / "digits" / "network" / "config.pbtxt"
     text = config.read_text()
     os.utime(config)
-    assert not make(mine)[0].changed
+    assert not make(mine).changed
     config.write_text(text.replace('string_value: "1"', 'string_value: "2"'))
-    second, _ = make(mine)
+    second = make(mine)
     assert second.changed and second.sha256 != first.sha256
     config.write_text(text)
     for _ in range(2):
-        third, _ = make(mine)
+        third = make(mine)
         assert third.changed and third.sha256 == first.sha256
         third.archive.write_bytes(third.archive.read_bytes()[:1000])  # a damaged one is also built again
 
@@ -96,7 +82,7 @@ def test_content_decides_and_not_time_stamps(built: dict[str, Built], places: Pl
 def test_a_killed_build_leaves_no_broken_archive_and_the_next_one_heals(
     built: dict[str, Built], places: Places, tmp_path: Path, seconds: float
 ) -> None:
-    mine = elsewhere(places, tmp_path)
+    mine = borrowed(places, tmp_path, "downloads", "store")
     with start(mine) as process:
         time.sleep(seconds)  # whatever it is doing then
         process.send_signal(signal.SIGKILL)
@@ -104,14 +90,14 @@ def test_a_killed_build_leaves_no_broken_archive_and_the_next_one_heals(
     for archive in mine.dist.rglob("*.tar.gz"):
         if not archive.name.startswith("."):
             gzip.decompress(archive.read_bytes())
-    again, _ = make(mine, "dali_inception")
+    again = make(mine, "dali_inception")
     assert again.sha256 == built["dali_inception"].sha256
     assert [path.name for path in (mine.dist / "cpu").iterdir()] == ["dali_inception.tar.gz"]
     assert not list((mine.build / "cpu").glob(".*.partial"))
 
 
 def test_two_builds_at_once_make_one_archive(built: dict[str, Built], places: Places, tmp_path: Path) -> None:
-    mine = elsewhere(places, tmp_path)
+    mine = borrowed(places, tmp_path, "downloads", "store")
     with start(mine) as one, start(mine) as other:
         outputs = [process.communicate()[0] for process in (one, other)]
     results = sorted(output.splitlines()[-1] for output in outputs)
@@ -139,27 +125,14 @@ def test_the_archive_holds_what_its_manifest_says(built: dict[str, Built]) -> No
     assert members["bert_trt.bert-trt/1/model.onnx"].size == manifest["artifacts"]["bert-trt/1/model.onnx"]["size"]
 
 
-def test_pretrained_weights_that_are_not_available_fail_the_build_by_name(
-    built: dict[str, Built], places: Places, tmp_path: Path
-) -> None:
-    if not built["dali_inception"].random:
-        pytest.skip("this machine can fetch the pretrained Inception graph")
-    mine = borrowed(places, tmp_path, "downloads")
-    with pytest.raises(EnsembleError, match=r"inception_v3_2016_08_28_frozen\.pb\.tar\.gz could not be downloaded"):
-        make(mine, "dali_inception", allow_random=False)
-    assert not list(mine.dist.rglob("*.tar.gz"))
-
-
-def test_random_weights_are_reported_loudly_and_in_the_manifest(built: dict[str, Built], places: Places) -> None:
+def test_random_weights_are_reported_loudly_and_in_the_manifest(built: dict[str, Built]) -> None:
     if not built["dali_inception"].random:
         pytest.skip("this machine can fetch the pretrained Inception graph")
     assert "dali_inception HAS RANDOM WEIGHTS" in run_in(ROOT, "build", "dali_inception").stderr
     assert built["dali_inception"].manifest["artifacts"]["inception_graphdef/1/model.xml"]["random"]
 
 
-def test_a_faulty_ensemble_is_refused_with_all_its_faults_before_anything_is_made(
-    places: Places, tmp_path: Path
-) -> None:
+def test_all_faults_of_an_ensemble_are_told_before_anything_is_made(places: Places, tmp_path: Path) -> None:
     mine = copied(places, tmp_path)
     config = mine.ensembles / "digits" / "ensemble" / "config.pbtxt"
     text = config.read_text().replace('value: "ink"', 'value: "other_ink"', 1)
@@ -175,7 +148,7 @@ def test_a_faulty_ensemble_is_refused_with_all_its_faults_before_anything_is_mad
 def test_a_faulty_archive_does_not_replace_the_previous_one(places: Places, tmp_path: Path) -> None:
     """Otherwise an archive that no server loads is uploaded. Only the archive shows it: the build makes the file."""
     mine = copied(places, tmp_path, "dali_inception")
-    first, _ = make(mine, "dali_inception")
+    first = make(mine, "dali_inception")
     config = mine.ensembles / "dali_inception" / "dali" / "config.pbtxt"
     config.write_text('default_model_filename: "pipeline.dali"\n' + config.read_text())
     with pytest.raises(EnsembleError) as caught:
@@ -187,3 +160,53 @@ def test_a_faulty_archive_does_not_replace_the_previous_one(places: Places, tmp_
     assert [path.name for path in first.archive.parent.iterdir()] == ["dali_inception.tar.gz"]
     assert file_digest(first.archive) == first.sha256
     assert (first.repository / "dali_inception.dali" / "1" / "model.dali").is_file()
+
+
+# Archives for several images lie side by side, and the project's default image keeps the short name.
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_ensemble(tmp_path, "doubler")
+    return tmp_path
+
+
+def build_for(project: Path, image: str = "") -> str:
+    result = run_in(project, "build", "--target", "gpu", *(["--image", image] if image else []))
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def image_of(project: Path, *folders: str) -> str:
+    with tarfile.open(project.joinpath("dist", "gpu", *folders, "doubler.tar.gz")) as tar:
+        manifest = tar.extractfile("manifest.json")
+        assert manifest
+        return str(json.load(manifest)["image"])
+
+
+def test_a_build_for_another_image_leaves_the_archive_of_the_first(project: Path) -> None:
+    build_for(project, "24.09")
+    build_for(project, "25.04")
+    assert [image_of(project), image_of(project, "24.09"), image_of(project, "25.04")] == ["25.04", "24.09", "25.04"]
+
+
+def test_the_default_image_keeps_the_short_name(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.triton-ensembles]\nimage = "24.09"\ninstance = "ml.g5.xlarge"\n')
+    build_for(project)
+    build_for(project, "25.04")
+    assert [image_of(project), image_of(project, "25.04")] == ["24.09", "25.04"]
+    for image in ("", "25.04"):
+        assert "unchanged, nothing to do" in build_for(project, image)
+    assert '"24.09"' in run_in(project, "list", "--target", "gpu", "--format", "json").output
+    assert run_in(project, "clone", "doubler", "--target", "gpu", "--count", "1", "--prefix", "a").exit_code == 0
+    assert run_in(project, "prune", "--dry-run").exit_code == 0
+
+
+def test_what_the_cpu_target_has_no_use_for_does_not_stop_it(project: Path) -> None:
+    """Otherwise a project that names its instance could not be served here."""
+    (project / "pyproject.toml").write_text(
+        '[tool.triton-ensembles]\nimage = "registry.example.com/ours:prod"\ninstance = "ml.g5.xlarge"\n'
+    )
+    result = run_in(project, "build")
+    assert result.exit_code == 0, result.output
+    assert (project / "dist" / "cpu" / "doubler.tar.gz").is_file()

@@ -1,7 +1,5 @@
 """hypothesis strategies: arbitrary ModelConfigs, and texts that are almost a config.pbtxt."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

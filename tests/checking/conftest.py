@@ -12,15 +12,12 @@ from tests.checking.endpoint import Endpoint
 from tests.running import serving
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
-_MEMORY = Path("/dev/shm")
-
 
 @contextmanager
 def quick_folder() -> Iterator[Path]:
     """In memory where Linux has it: making and removing thousands of folders takes a disk long."""
-    with tempfile.TemporaryDirectory(
-        prefix="checking-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None
-    ) as folder:
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="checking-", dir=memory) as folder:
         yield Path(folder)
 
 

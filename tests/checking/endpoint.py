@@ -1,7 +1,5 @@
 """What SageMaker does with an archive, on the real tritonserver: unpack it, load it under its name, invoke it."""
 
-from __future__ import annotations
-
 import json
 import re
 import tarfile
@@ -10,8 +8,6 @@ import urllib.request
 from pathlib import Path
 
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
-
-TARGET = "X-Amzn-SageMaker-Target-Model"
 
 
 class Endpoint:
@@ -48,7 +44,10 @@ class Endpoint:
         return self.server.log.read_text(errors="replace")
 
     def _send(self, method: str, route: str, body: object) -> tuple[int, str]:
-        url, header = f"http://{self.server.sagemaker_url}/{route}", {TARGET: self.archive.name}
+        url, header = (
+            f"http://{self.server.sagemaker_url}/{route}",
+            {"X-Amzn-SageMaker-Target-Model": self.archive.name},
+        )
         request = urllib.request.Request(url, json.dumps(body).encode(), header, method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as reply:

@@ -1,6 +1,4 @@
-"""Archives made in a test: members by name, and environments as conda-pack leaves them."""
-
-from __future__ import annotations
+"""Archives and folders made in a test, from their members by name, and their faults."""
 
 import gzip
 import io
@@ -9,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from triton_ensembles.archive.folder import read_folder
-from triton_ensembles.checking.checker import check_repositories
+from triton_ensembles.checking.checker import check, check_repositories
 from triton_ensembles.checking.fault import Fault
 from triton_ensembles.checking.registry import RULES
-from triton_ensembles.checking.repository import Form, Repository, find_repositories
+from triton_ensembles.checking.repository import Form, Repository
 from triton_ensembles.checking.rule import Rule
 from triton_ensembles.triton.destination import Destination
 
@@ -61,24 +59,6 @@ def members(name: str = "one", environment: str = "", model_py: str = MODEL_PY) 
     }
 
 
-def environment(python: str = "3.11", extra: Mapping[str, Content] | None = None) -> bytes:
-    """A .tar.gz with what the rules look at in an environment: no real one is packed for a test of names."""
-    return packed(environment_files(python, extra))
-
-
-def environment_files(python: str = "3.11", extra: Mapping[str, Content] | None = None) -> dict[str, Content]:
-    library = f"lib/python{python}"
-    return {
-        "bin/activate": "export PATH",
-        f"{library}/os.py": "",
-        f"{library}/json/__init__.py": "",
-        f"{library}/site-packages/numpy/__init__.py": "",
-        f"{library}/site-packages/numpy-1.26.4.dist-info/METADATA": "Name: numpy",
-        f"{library}/site-packages/numpy-1.26.4.dist-info/WHEEL": "Tag: cp311-cp311-manylinux_2_17_x86_64\n",
-        **(extra or {}),
-    }
-
-
 def packed(files: Mapping[str, Content]) -> bytes:
     """A .tar.gz; None is a folder, a TarInfo whatever it says."""
     target = io.BytesIO()
@@ -95,22 +75,6 @@ def packed(files: Mapping[str, Content]) -> bytes:
             item.size = len(data)
             archive.addfile(item, io.BytesIO(data))
     return target.getvalue()
-
-
-def folder(path: str, archive: bytes) -> dict[str, Content]:
-    """The members of a repository that has what is in ``archive`` as the folder ``path``."""
-    contents: dict[str, Content] = {}
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        for item in tar:
-            name, file = f"{path}/{item.name}", tar.extractfile(item) if item.isreg() else None
-            contents[name] = file.read() if file else link(name, item.linkname)
-    return contents
-
-
-def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
-    item = tarfile.TarInfo(name)
-    item.type, item.linkname = kind, target
-    return item
 
 
 def write(path: Path, files: Mapping[str, Content]) -> Path:
@@ -131,19 +95,13 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
 
 
 def faults(*paths: Path, **target: str) -> list[Fault]:
-    repositories = [repository for path in paths for repository in find_repositories(path)]
-    return sorted(check_repositories(repositories, Destination(**target)), key=Fault.sort_key)
+    return list(check(paths, Destination(**target)).faults)
 
 
 def folder_faults(folder: Path, destination: Destination, rules: Iterable[Rule] = RULES) -> list[Fault]:
     """The faults of a folder that is a repository, also where no model is found in it, or one with a recipe."""
     form = Form.SOURCE if (folder / "ensemble.toml").is_file() else Form.FOLDER
     return list(check_repositories([Repository(folder, folder.name, form, read_folder(folder))], destination, rules))
-
-
-def code_faults(folder: Path, model_py: str | bytes, **target: str) -> list[Fault]:
-    """The faults of an archive in ``folder`` whose only step has this model.py."""
-    return faults(write(folder / "a.tar.gz", {**members("a"), "a.step/1/model.py": model_py}), **target)
 
 
 def rules(*paths: Path, **target: str) -> set[str]:

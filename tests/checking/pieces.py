@@ -4,8 +4,6 @@ A binary file is a text, in which "\\udce9" stands for the byte E9. A mapping is
 where its path ends in .tar.gz.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile
@@ -17,11 +15,10 @@ import numpy as np
 import yaml
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.checking.packing import MODEL_PY, Content, ensemble_of, environment_files, members, packed, python_step
+from tests.checking.packing import MODEL_PY, Content, ensemble_of, members, packed, python_step
 from triton_ensembles.checking import examples
 
 GONE = object()  # a member that this case does not have
-Link = tuple[bytes, str]  # the type of a member without content, and what it points to
 
 
 class Loader(yaml.SafeLoader):
@@ -84,10 +81,19 @@ def _ensemble(of: str | dict[str, str]) -> dict[str, Any]:
 
 
 def _environment(about: dict[str, Any]) -> dict[str, Any]:
-    """The ``files`` of an environment of this ``python``, and those in its ``site``-packages."""
-    site, files = (dict(flat(about.get(key, {}))) for key in ("site", "files"))
-    python = about.get("python", "3.10")
-    return environment_files(python, files | {f"lib/python{python}/site-packages/{path}": site[path] for path in site})
+    """What the rules look at in an environment of this ``python`` as conda-pack leaves it, its further ``files``, and
+    those in its ``site``-packages."""
+    library = f"lib/python{about.get('python', '3.10')}"
+    return {
+        "bin/activate": "export PATH",
+        f"{library}/os.py": "",
+        f"{library}/json/__init__.py": "",
+        f"{library}/site-packages/numpy/__init__.py": "",
+        f"{library}/site-packages/numpy-1.26.4.dist-info/METADATA": "Name: numpy",
+        f"{library}/site-packages/numpy-1.26.4.dist-info/WHEEL": "Tag: cp311-cp311-manylinux_2_17_x86_64\n",
+        **dict(flat(about.get("files", {}))),
+        **{f"{library}/site-packages/{path}": content for path, content in flat(about.get("site", {}))},
+    }
 
 
 def torchscript(source: str) -> str:

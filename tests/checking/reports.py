@@ -1,7 +1,5 @@
 """Repositories with known faults for the tests of formats, baselines and suppressions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from click.testing import CliRunner, Result

@@ -1,14 +1,12 @@
 """The real tritonserver as the judge of examples: one server, every model loaded by name over HTTP."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import select
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException
@@ -58,13 +56,10 @@ class ModelLoader:
         self._loaded = 0
         self._server: TritonServer | None = None
 
-    @property
-    def url(self) -> str:
-        return f"http://{(self._server or self._start()).http_url}"
-
     def ask(self, model: str, body: object, timeout: float = TIMEOUT) -> str:
         """What Triton answers to a request with this body, an error too. Raises OSError: nothing, or not in time."""
-        request = urllib.request.Request(f"{self.url}/v2/models/{model}/infer", json.dumps(body).encode())
+        url = f"http://{(self._server or self._start()).http_url}/v2/models/{model}/infer"
+        request = urllib.request.Request(url, json.dumps(body).encode())
         try:
             with urllib.request.urlopen(request, timeout=timeout) as reply:
                 return str(reply.read(), "utf-8")
@@ -88,12 +83,8 @@ class ModelLoader:
         error = json.loads(body or b"{}").get("error", "")
         return LoadResult(False, f"{error}\n{_said_of(name, server.log)}")
 
-    def load_all(self, names: Sequence[str]) -> dict[str, LoadResult]:
-        """What the server says about each: what is on file about it (verdicts.py), or else by loading it."""
-        return {name: self.verdict(name) for name in names}
-
     def verdict(self, name: str) -> LoadResult:
-        """As :meth:`load_all`, about one model."""
+        """What the server says about a model: what is on file about it (verdicts.py), or else by loading it."""
         digest = verdicts.digest_of(self._repository, name, self._completes)
         if verdicts.MODE == "read" and (verdict := verdicts.known(digest)):
             return LoadResult(verdict["loaded"], verdict["words"])
@@ -113,7 +104,7 @@ class ModelLoader:
                 break
         return result
 
-    def __enter__(self) -> ModelLoader:
+    def __enter__(self) -> "ModelLoader":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -168,7 +159,7 @@ def server_results(examples: Mapping[str, Example], folder: Path, completes: boo
     """What the server says about the examples, which are written to ``folder/models`` under their names."""
     names = [stage(example, folder / "models", name) for name, example in examples.items()]
     with ModelLoader(folder / "models", folder, completes) as server:
-        return server.load_all(names)
+        return {name: server.verdict(name) for name in names}
 
 
 def _said_of(name: str, log: Path) -> str:

@@ -11,8 +11,6 @@ archive, or ``fails`` to answer, in these words; what it ``answers``; ``detects`
 ensembles. ``unasked`` says why it is not asked about this case.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -131,11 +129,10 @@ def test_files_in_archives_are_read_as_those_in_folders(path: Path, tmp_path: Pa
     """The same for the tables of models of test_cases.py."""
     table = read_models(path)
     for name, case in table["cases"].items():
-        stage(example(table, case, "model"), tmp_path / name, "model")
-        files = {
-            str(file.relative_to(tmp_path / name)): file for file in (tmp_path / name).rglob("*") if file.is_file()
-        }
-        packed = write(tmp_path / f"{name}.tar.gz", {inner: file.read_bytes() for inner, file in files.items()})
+        folder = tmp_path / name
+        stage(example(table, case, "model"), folder, "model")
+        files = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+        packed = write(tmp_path / f"{name}.tar.gz", files)
         found = faults(packed, **table.get("to", {}) | case.get("to", {}))
         said = [fault.rule for fault in found if fault.rule in table["rules"]]
         assert said == (case["says"] if isinstance(case["says"], list) else [case["says"]]), (name, found)

@@ -1,7 +1,5 @@
 """`check --baseline`: old faults are known, new ones fail, and those that are gone are named."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rules whose bad example Triton loads: the effect that they report on requests is real."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from http.client import HTTPException
@@ -40,16 +38,15 @@ ENDING = {"state-input-name-missing": 1, "instance-groups-passive": 0}  # by the
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
     folder = tmp_path_factory.mktemp("effects")
-    stage(
-        Example(python_model(), {"1/model.py": MODEL_PY.replace('"Y", x', '"Y", x * 2')}), folder / "models", "double"
-    )
-    stage(Example(ensemble(SCALE, size=0)), folder / "models", "no-batching")
+    models = folder / "models"
+    stage(Example(python_model(), {"1/model.py": MODEL_PY.replace('"Y", x', '"Y", x * 2')}), models, "double")
+    stage(Example(ensemble(SCALE, size=0)), models, "no-batching")
     over = ensemble(step("double", {"X": "X"}, {"Y": "X"}), step("double", {"X": "X"}, {"Y": "Y"}))
-    stage(Example(over), folder / "models", "overwritten")
+    stage(Example(over), models, "overwritten")
     for rule in RULES:
         if rule.id in {*ANSWERS, *UNHEALTHY, *ENDING} and rule.bad:
-            stage(rule.bad, folder / "models", rule.id)
-    with ModelLoader(folder / "models", folder) as server:
+            stage(rule.bad, models, rule.id)
+    with ModelLoader(models, folder) as server:
         assert all(server.load(callee).loaded for callee in ("scaler", "stream"))
         yield server
 

@@ -1,7 +1,5 @@
 """A small part of ``make fidelity``: no figure falls."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

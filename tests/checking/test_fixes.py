@@ -1,7 +1,5 @@
 """``check --fix``: what it changes, what it leaves, and that the server then loads the model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`check --format junit` and `--format github`: what CI systems read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element

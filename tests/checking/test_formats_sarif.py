@@ -1,7 +1,5 @@
 """`check --format sarif`: valid, stable, and as GitHub's code scanning reads it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Good repositories, changed at random: the checker never fails, and the real server agrees with it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 from tests.checking.configs import changed, messages, mutated
 from tests.checking.packing import folder_faults
 from triton_ensembles.checking.examples import Y, ensemble, python_model, step
-from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.triton.destination import Destination
@@ -35,8 +32,6 @@ MODEL = python_model(
     inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 4 ], reshape { shape: [ 2, 2 ] }, optional: false }',
 )
 CHANGED = [changed(parse_config(text, "")) for text in (ENSEMBLE, MODEL)]
-BY_ID = {rule.id: rule for rule in RULES}
-TARGET = Destination(device="cpu")
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -48,5 +43,5 @@ def test_the_checker_never_fails(tmp_path: Path, text: str, version: str) -> Non
     """Otherwise odd input makes a rule crash: its own fault then says so and asks to report it."""
     shutil.rmtree(tmp_path / "models", ignore_errors=True)
     stage(Example(text, {f"{version}/model.py": "x = 1\n"}), tmp_path / "models", "model")
-    for fault in folder_faults(tmp_path / "models", TARGET):
+    for fault in folder_faults(tmp_path / "models", Destination(device="cpu")):
         assert not fault.message.startswith("this rule itself failed"), fault

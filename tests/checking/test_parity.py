@@ -1,7 +1,5 @@
 """Every rule against the real tritonserver 2.51.0, which refuses the bad examples and loads the good ones."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

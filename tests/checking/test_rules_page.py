@@ -1,7 +1,5 @@
 """docs/rules.md, and the rules as a list."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Checking takes time in proportion to what there is to check, up to limits that no sensible repository reaches."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import tarfile
@@ -110,26 +108,22 @@ def _links(count: int) -> dict[str, Content]:
 
 def _members(count: int) -> list[str]:
     """Members of all kinds in one folder of a model."""
-    forms = ("m/1/b{}.bin", "m/1/c{}.py", "m/1/d{}.txt", "m/1/f{}/", "m/1/e{}.json")
+    forms = ("m0/1/b{}.bin", "m0/1/c{}.py", "m0/1/d{}.txt", "m0/1/f{}/", "m0/1/e{}.json")
     return [form.format(number) for number in range(count // len(forms)) for form in forms]
 
 
 def _folders(count: int) -> list[str]:
-    return [f"m{number}/" for number in range(count)]
+    return [f"n{number}/" for number in range(count)]
 
 
 def _write_empty(path: Path, names: list[str]) -> Path:
-    """A model's archive that also has empty files and folders of these names; tarfile would take seconds for them."""
-    template = bytearray(tarfile.TarInfo().tobuf(tarfile.USTAR_FORMAT))
+    """A model's archive that also has empty files and folders of these names."""
     tar = bytearray()
     for name in names:
-        template[:100] = name.encode().ljust(100, b"\0")
-        template[148:156] = b" " * 8
-        template[156] = ord("5" if name.endswith("/") else "0")
-        template[148:156] = b"%06o\0 " % sum(template)
-        tar += template
-    model = packed({"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY})
-    path.write_bytes(gzip.compress(tar, 1) + model)
+        item = tarfile.TarInfo(name)
+        item.type = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE
+        tar += item.tobuf()
+    path.write_bytes(gzip.compress(tar, 1) + packed(_models(1)))
     return path
 
 

@@ -1,7 +1,5 @@
 """The reader of config.pbtxt and protobuf's own agree on what is a ModelConfig."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -68,7 +66,7 @@ def assert_read(text: str, message: Message) -> None:
 def test_what_protobuf_refuses_has_a_fault(text: str) -> None:
     """Otherwise Triton may refuse a config.pbtxt that passes the checker."""
     parsed = parse(text, ModelConfig())
-    if re.search(r"-[\s#]", text):  # Python refuses "- 1", the server takes it: test_text_served.py
+    if re.search(r"-[\s#]", text):  # Python refuses "- 1", the server takes it: cases/
         return
     if not {fault.rule for fault in parsed.faults} - HARMLESS:
         read = text_format.Parse(text, ModelConfig())  # must not raise
@@ -79,10 +77,7 @@ def test_what_protobuf_refuses_has_a_fault(text: str) -> None:
 @settings(max_examples=200)
 @given(mutated(CONFIG))
 def test_what_protobuf_takes_has_no_fault(text: str) -> None:
-    """Otherwise the checker refuses what Triton accepts.
-
-    Left out is where Python's protobuf is laxer than the server's C++: test_text_served.py holds those to the server.
-    """
+    """Otherwise the checker refuses what Triton accepts. Left out is where Python's protobuf is laxer than C++'s."""
     try:
         text_format.Parse(text, ModelConfig())
     except text_format.ParseError:

@@ -1,7 +1,5 @@
 """One cause in a config.pbtxt is one fault, in its own file and in those of the ensembles that use the model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,12 +48,10 @@ def test_any_value_may_be_unreadable(tmp_path: Path, value: str) -> None:
 
 def test_a_mark_that_is_missing_is_one_fault(tmp_path: Path) -> None:
     """Otherwise one forgotten bracket of an ensemble makes a dozen faults, in the steps and in the maps."""
-    stage(Example(LARGE_ENSEMBLE), tmp_path, "model")
+    faults(tmp_path, LARGE_ENSEMBLE)  # with its steps
     tokens = Tokens(LARGE_ENSEMBLE)
     while not tokens.ended:
         token = tokens.take()
         if token.kind is Kind.MARK and token.text != "-":
-            changed = LARGE_ENSEMBLE[: token.offset] + LARGE_ENSEMBLE[token.offset + 1 :]
-            (tmp_path / "model/config.pbtxt").write_text(changed)
-            found = [fault for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+            found = faults(tmp_path, LARGE_ENSEMBLE[: token.offset] + LARGE_ENSEMBLE[token.offset + 1 :])
             assert len(found) <= 1, (token, found)

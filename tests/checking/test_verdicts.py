@@ -1,39 +1,29 @@
 """What the server said about models, on file: about which bytes, and that it is asked again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
 from tests.checking import verdicts
+from tests.checking.packing import write_folder
 from triton_ensembles.checking.examples import ensemble, python_model, step
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 
 
-@pytest.mark.parametrize(
-    ("path", "changes"),
-    [
-        ("user/config.pbtxt", True),
-        ("used/1/model.py", True),
-        ("used/labels.txt", True),
-        ("other/1/model.py", False),
-        ("used/1/__pycache__/model.pyc", False),
-    ],
-)
-def test_a_verdict_is_about_a_model_and_its_steps(path: str, changes: bool, tmp_path: Path) -> None:
+def test_a_verdict_is_about_a_model_and_its_steps(tmp_path: Path) -> None:
     """Otherwise a changed example keeps the verdict that it had."""
     stage(Example(ensemble(step("used", {"X": "X"}, {"Y": "Y"}))), tmp_path, "user")
     for name in ("used", "other"):
         stage(Example(python_model()), tmp_path, name)
-    before = verdicts.digest_of(tmp_path, "user", completes=False)
-    (tmp_path / path).parent.mkdir(exist_ok=True)
-    with (tmp_path / path).open("a") as file:
-        file.write("\n# the other\n")
-    assert (verdicts.digest_of(tmp_path, "user", completes=False) != before) == changes
-    assert verdicts.digest_of(tmp_path, "user", completes=True) != verdicts.digest_of(tmp_path, "user", completes=False)
+    seen = [verdicts.digest_of(tmp_path, "user", completes) for completes in (False, True)]
+    assert seen[0] != seen[1]
+    changes = {"used/1/model.py": True, "used/labels.txt": True, "other/1/model.py": False}
+    for path, changed in (changes | {"used/1/__pycache__/m.pyc": False, "user/config.pbtxt": True}).items():
+        write_folder(tmp_path, {path: "# new\n"})
+        seen.append(verdicts.digest_of(tmp_path, "user", completes=False))
+        assert (seen[-1] not in seen[:-1]) == changed, path
 
 
 def test_another_verdict_of_the_server_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

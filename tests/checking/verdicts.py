@@ -5,8 +5,6 @@
 ``make verdicts`` (``VERDICTS=write``) asks about every model and rewrites the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -108,7 +106,7 @@ def _digest(folder: Path) -> str:
     return content.hexdigest()[:32]
 
 
-def _add(content: hashlib._Hash, folder: Path) -> None:
+def _add(content: "hashlib._Hash", folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         if "__pycache__" not in path.parts:
             data = path.read_bytes() if path.is_file() else b""

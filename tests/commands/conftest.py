@@ -12,7 +12,6 @@ from triton_ensembles.deploy import sagemaker_endpoint
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws
 
-ROLE = "arn:aws:iam::123456789012:role/some-role"
 Run = Callable[..., Result]
 
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from checkout import ROOT
 from tests.commands.projects import run_in
+from tests.files import write_files
 from tests.repositories import pack, write_chain, write_step
 from tests.running import lines_until, running
 from triton_ensembles.archive.clones import clone
@@ -67,13 +68,11 @@ def test_an_archive_is_served_outside_of_any_project_and_leaves_nothing_behind(f
 
 def _ask(url: str, model: str) -> list[float]:
     with urllib.request.urlopen(f"{url}/v2/models/{model}/infer", REQUEST.encode()) as answer:
-        found: list[float] = json.load(answer)["outputs"][0]["data"]
-        return found
+        return list(json.load(answer)["outputs"][0]["data"])
 
 
 def test_a_repository_becomes_a_proven_archive_with_the_same_bytes_every_time(folder: Path) -> None:
-    (folder / "models" / "double" / "1" / "__pycache__").mkdir()
-    (folder / "models" / "double" / "1" / "__pycache__" / "model.pyc").write_bytes(b"")
+    write_files(folder / "models", {"double/1/__pycache__/model.pyc": b""})
     (folder / "models" / "triple" / "labels.txt").symlink_to(folder / "models" / "six" / "config.pbtxt")
     result = run(["build", "models", "--format", "json"])
     assert result.exit_code == 0, result.output
@@ -112,9 +111,7 @@ def test_a_path_whose_models_do_not_answer_is_loaded_but_not_proven(folder: Path
 
 
 def test_a_path_is_measured_with_its_own_examples(folder: Path) -> None:
-    examples = folder / "models" / "six" / "examples"
-    examples.mkdir()
-    (examples / "one.json").write_text(REQUEST)
+    write_files(folder / "models", {"six/examples/one.json": REQUEST})
     result = run(["perf", "models", "--concurrency", "1", "--seconds", "0.6", "--format", "json"])
     assert result.exit_code == 0, result.output
     (report,) = json.loads(result.stdout)["reports"]
@@ -165,14 +162,12 @@ def test_a_single_model_at_the_root_keeps_its_place_in_a_clone(folder: Path, tmp
         assert sorted(tar.getnames()) == ["1", "1/model.py", "config.pbtxt"]
 
 
-@pytest.mark.parametrize("command", ["serve", "perf", "build"])
-@pytest.mark.parametrize(
-    "option", [("--target", "cpu"), ("--weights", "pretrained"), ("--image", "24.09"), ("--weights-dir", ".")]
-)
-def test_options_of_builds_are_refused_with_paths(folder: Path, command: str, option: tuple[str, str]) -> None:
-    result = run([command, "models", *option])
-    assert result.exit_code == 2
-    assert f"{option[0]} is for what is built, and" in result.stderr
+@pytest.mark.parametrize("option", ["--target=cpu", "--weights=pretrained", "--image=24.09", "--weights-dir=."])
+def test_options_of_builds_are_refused_with_paths(folder: Path, option: str) -> None:
+    for command in ("serve", "perf", "build"):
+        result = run([command, "models", option])
+        assert result.exit_code == 2
+        assert f"{option.partition('=')[0]} is for what is built, and" in result.stderr
 
 
 def test_an_ensemble_comes_before_a_folder_of_its_name_and_a_slash_means_the_folder(folder: Path) -> None:

@@ -7,10 +7,9 @@ import botocore.session
 import pytest
 from click.testing import CliRunner, Result
 
-from checkout import ENSEMBLES
 from tests.commands.projects import run_in
 from tests.project.test_location import write_ensemble
-from triton_ensembles.checking.examples import ensemble, python_model, step
+from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
@@ -22,14 +21,6 @@ from triton_ensembles.triton.releases import check_instance
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(check_command, [str(argument) for argument in arguments])
-
-
-def test_the_ensembles_of_this_project_have_no_fault() -> None:
-    """Otherwise the build refuses them."""
-    result = run()
-    assert result.exit_code == 0, result.output
-    repositories = len([path for path in ENSEMBLES.iterdir() if (path / "ensemble.toml").is_file()])
-    assert f"in {repositories} repositories" in result.output
 
 
 def test_a_fault_in_the_forms_for_people_and_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,42 +43,19 @@ def test_a_fault_in_the_forms_for_people_and_programs(tmp_path: Path, monkeypatc
     assert run("models", "--format", "github").output.startswith(f"::error {place}::max_batch_size is -1%0A")
 
 
-def test_a_newer_image_knows_newer_fields(tmp_path: Path) -> None:
-    """Otherwise --image changes nothing."""
-    config = ensemble(step("scale", {"X": "X"}, {"Y": "Y"})).replace("  step [", "  max_inflight_requests: 4\n  step [")
-    stage(Example(config), tmp_path, "pipeline")
-    assert "error[config-field-too-new]" in run(tmp_path).output
-    assert "config-field-too-new" not in run(tmp_path, "--image", "25.12").output
-
-
-def test_explain_without_a_name_lists_all_rules() -> None:
+def test_explain_lists_all_rules_and_names_the_one_that_is_meant() -> None:
     """Otherwise nobody knows which names there are."""
     lines = run("--explain").output.splitlines()
     assert [line.split()[0] for line in lines] == [rule.id for rule in RULES]
     assert lines[0] == "archive-bomb                        error    An archive unpacks to a plausible size"
     assert run("--explain", "archive-bomb").output.startswith("archive-bomb (error)\n")
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+    for name, words in (
         ("max-batch-size", "did you mean 'max-batch-size-negative'?"),
         ("step_model_mising", "did you mean 'step-model-missing'?"),
         ("xyz", "check --explain lists the rules"),
-    ],
-)
-def test_an_unknown_rule_is_refused(name: str, words: str) -> None:
-    """Otherwise a misspelled name prints nothing, and nobody learns the right one."""
-    result = run("--explain", name)
-    assert result.exit_code == 2 and f"there is no rule '{name}'; {words}" in result.output
-
-
-def test_wrong_usage_exits_2(tmp_path: Path) -> None:
-    """Otherwise a script takes a misspelled path, or a folder without models, for a clean one."""
-    for arguments in (["missing"], ["--target", "tpu"], ["--format", "xml"]):
-        assert run(*arguments).exit_code == 2
-    result = run(tmp_path)
-    assert result.exit_code == 2 and "there is no model here" in result.output
+    ):
+        result = run("--explain", name)
+        assert result.exit_code == 2 and f"there is no rule '{name}'; {words}" in result.output
 
 
 @pytest.mark.parametrize(
@@ -96,7 +64,6 @@ def test_wrong_usage_exits_2(tmp_path: Path) -> None:
         (("--image", "99.99"), "'99.99' does not name a known release of Triton; the known releases are 22.07, "),
         (("--image", "24.9"), "did you mean 24.09?"),
         (("--image", "latest"), "an image of your own is written as name:tag"),
-        (("--image", "nvcr.io/nvidia/tritonserver:99.99-py3"), "does not name a known release"),
         (("--instance", "ml.nope.xlarge"), "is not a known instance type; the known families are p2, "),
         (("--instance", "ml.g55.xlarge"), "did you mean ml.g5.xlarge?"),
         (("--instance", "ml.g5"), "is a family, not an instance type; add the size, as in ml.g5.xlarge"),
@@ -150,3 +117,5 @@ def test_an_ensemble_is_checked_by_its_name_and_a_path_wins(tmp_path: Path, monk
     unknown = run_in(tmp_path, "check", "tripler")
     assert unknown.exit_code == 2
     assert "there is no ensemble 'tripler', and no such path; there are doubler" in unknown.stderr
+    (tmp_path / "empty").mkdir()
+    assert "there is no model here" in run_in(tmp_path, "check", "empty").stderr

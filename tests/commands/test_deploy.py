@@ -1,17 +1,15 @@
-"""The command ``deploy``, all commands on endpoints one after the other, and what they refuse."""
+"""The commands ``upload`` and ``deploy``, all on endpoints one after the other, and what they refuse."""
 
-import os
-import signal
-from typing import Any
+from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
-from tests.commands.conftest import ROLE, Run
-from tests.deploy.conftest import CONFIG, MakeArchive
+from tests.commands.conftest import Run
+from tests.deploy.conftest import ROLE, MakeArchive
+from tests.endpoint.hosting.archives import CONFIG
+from tests.files import write_files
 from triton_ensembles.commands.autoscale import autoscale
-from triton_ensembles.commands.cli import main
 from triton_ensembles.commands.deploy import deploy
 from triton_ensembles.commands.invoke import invoke
 from triton_ensembles.commands.status import status
@@ -19,7 +17,9 @@ from triton_ensembles.commands.undeploy import undeploy
 from triton_ensembles.commands.upload import upload
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.deploy.stored import stored_archives
 from triton_ensembles.ground.errors import EnsembleError
 
 
@@ -59,6 +59,33 @@ def test_from_upload_to_undeploy(run: Run, aws: Aws, archive: Archive) -> None:
     assert aws.scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"] == []
     assert "nothing to delete" in run(undeploy, *where).output
     assert run(status, "--endpoint", "an-endpoint").exit_code == 1
+
+
+def test_the_bucket_is_named_after_the_account(run: Run, aws: Aws, archive: Archive) -> None:
+    """The names of buckets are unique in the world: a fixed one would belong to the first user."""
+    run(upload, archive.path)
+    (bucket,) = aws.s3.list_buckets()["Buckets"]
+    assert bucket["Name"] == "triton-ensembles-eu-central-1-123456789012"
+    run(undeploy)
+    assert aws.s3.list_buckets()["Buckets"] == []
+
+
+def test_archives_of_no_ensemble_are_left_out(run: Run, aws: Aws, archive: Archive, tmp_path: Path) -> None:
+    """Otherwise what a deleted or renamed ensemble has left in dist/ would block the upload, or be served."""
+    files = {"ensembles/echo/ensemble.toml": "", "dist/cpu/stale.tar.gz": "not an archive"}
+    project = write_files(tmp_path / "project", files)
+    dist = project / "dist" / "cpu"
+    archive.path.rename(dist / "echo.tar.gz")
+
+    result = run(upload, "--bucket", "some-bucket", project=project)
+    assert result.exit_code == 0, f"{result.output}{result.exception}"
+    assert "note: left out, as no ensemble here makes them: " in result.output
+    assert "dist/cpu/stale.tar.gz; name them to include them" in result.output
+    stored = stored_archives(aws, S3Prefix("some-bucket", "triton-ensembles"))
+    assert list(stored) == [archive.key]
+
+    named = run(upload, dist / "stale.tar.gz", "--bucket", "some-bucket", project=project)
+    assert "stale.tar.gz: this file cannot be read as an archive" in str(named.exception)
 
 
 def test_random_weights_are_refused_unless_allowed(run: Run, make_archive: MakeArchive) -> None:
@@ -120,31 +147,18 @@ def test_an_archive_for_this_machine_is_refused_on_aws(run: Run, aws: Aws, make_
     assert "names no release, so the archives were not checked against its content" in mine.output
 
 
-def test_a_dali_step_is_refused_for_a_cpu_instance(run: Run, make_archive: MakeArchive) -> None:
-    """The image that SageMaker picks there has no DALI; what an image of one's own has is unknown."""
-    archive = make_archive("photos", config=CONFIG.replace('"python"', '"dali"'), target="gpu", image="24.09")
-    run(upload, archive.path)
-    options = (archive.path, "--role", ROLE, "--instance", "ml.m5.xlarge", "--dry-run")
-    refused = str(run(deploy, *options).exception)
-    assert "'photos' needs the dali backend" in refused and "24.09-py3-cpu" in refused
-    for image in (("--image", "24.09-py3"), ("--image-uri", "123.dkr.ecr.us-east-1.amazonaws.com/mine:7")):
-        assert "needs the dali" not in str(run(deploy, *options, *image).exception)
-
-
-def test_the_archives_have_to_be_uploaded_first(run: Run, archive: Archive) -> None:
-    """Otherwise the endpoint would have nothing to serve."""
-    result = run(deploy, archive.path, "--bucket", "some-bucket", "--role", ROLE)
-    place = "s3://some-bucket/triton-ensembles/"
-    assert str(result.exception) == f"{place} does not contain {archive.key}; run upload first"
-
-
-def test_other_archives_under_the_prefix_are_reported(run: Run, aws: Aws, archive: Archive) -> None:
+def test_an_archive_is_uploaded_first_and_others_under_the_prefix_are_reported(
+    run: Run, aws: Aws, archive: Archive
+) -> None:
     """The endpoint serves them too, although nobody has checked them now."""
-    run(upload, archive.path, "--bucket", "some-bucket")
+    options = (archive.path, "--bucket", "some-bucket")
+    place = "s3://some-bucket/triton-ensembles/"
+    refused = run(deploy, *options, "--role", ROLE)
+    assert str(refused.exception) == f"{place} does not contain {archive.key}; run upload first"
+    run(upload, *options)
     aws.s3.put_object(Bucket="some-bucket", Key="triton-ensembles/other.tar.gz", Body=b"?")
-    result = run(deploy, archive.path, "--bucket", "some-bucket", "--role", ROLE, "--dry-run")
-    words = "note: other archives under s3://some-bucket/triton-ensembles/, served too and not checked now: 1"
-    assert words in result.output
+    shown = run(deploy, *options, "--role", ROLE, "--dry-run").output
+    assert f"note: other archives under {place}, served too and not checked now: 1" in shown
 
 
 @pytest.mark.parametrize(
@@ -168,42 +182,10 @@ def test_wrong_usage(run: Run, archive: Archive, command: click.Command, argumen
     assert result.exit_code == 2
 
 
-def test_a_wrong_name_of_an_endpoint_is_refused(run: Run) -> None:
-    """The error says which names are valid; AWS is not asked."""
-    result = run(status, "--endpoint", "no_such")
-    assert str(result.exception).startswith("'no_such' is not a valid endpoint name; use letters and digits")
-
-
-def test_without_a_region_the_error_says_how_to_set_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_name_and_a_missing_region_are_refused_with_the_cure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise boto3's NoRegionError would be a traceback."""
+    wrong = run(status, "--endpoint", "no_such")
+    assert str(wrong.exception).startswith("'no_such' is not a valid endpoint name; use letters and digits")
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
     assert str(run(status).exception) == "no AWS region is set; export AWS_DEFAULT_REGION, for example us-east-1"
-
-
-def test_sigterm_deletes_what_was_created(
-    run: Run, aws: Aws, archive: Archive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise a CI job that is canceled would leave an endpoint that costs money."""
-    run(upload, archive.path)
-    before = signal.getsignal(signal.SIGTERM)
-    make = Aws.sagemaker.func  # type: ignore[attr-defined]
-
-    def make_interrupting(self: Aws) -> Any:
-        client = make(self)
-        create = client.create_endpoint
-
-        def create_and_terminate(**request: Any) -> None:
-            create(**request)
-            os.kill(os.getpid(), signal.SIGTERM)
-
-        client.create_endpoint = create_and_terminate
-        return client
-
-    monkeypatch.setattr(Aws, "sagemaker", property(make_interrupting))
-    result = CliRunner().invoke(main, ["deploy", str(archive.path), "--role", ROLE])
-    assert result.exit_code == 143, result.output
-    assert "rolling back: deleting the endpoint triton-ensembles" in result.output
-    for names in (aws.sagemaker.list_endpoints()["Endpoints"], aws.sagemaker.list_models()["Models"]):
-        assert names == []
-    assert signal.getsignal(signal.SIGTERM) is before

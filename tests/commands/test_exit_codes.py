@@ -6,9 +6,8 @@ import pytest
 
 from tests.commands.projects import run_in
 from tests.project.test_location import write_ensemble
-from triton_ensembles.commands.cli import COMMANDS, main
+from triton_ensembles.commands.cli import COMMANDS
 
-NO_PROJECT = ("list", "build", "demo", "serve", "check", "graph x", "engines --output o", "perf", "tune x --p99 9ms")
 USAGE = (
     *(f"{command} absent" for command in ("check", "graph", "serve", "perf", "profile", "build", "demo", "endpoint")),
     *(f"{command} ./absent" for command in ("check", "graph", "serve", "perf", "profile", "build", "endpoint")),
@@ -17,7 +16,8 @@ USAGE = (
     "diff cpu cpu", "diff cpu tpu", "serve --http-port 99999", "check --image 9.9", "setup --image 9.9", "new",
     "clone absent.tar.gz", "upload absent.tar.gz", "deploy absent.tar.gz", "plan", "gateway absent",
     "invoke --body absent", "upgrade absent --from 24.09 --to 26.05", "upgrade whole --from 26.05 --to 24.09",
-    "autoscale absent", "status absent", "undeploy absent", "schema absent",
+    "autoscale absent", "status absent", "undeploy absent", "schema absent", "check empty",
+    "upgrade empty --from 24.09 --to 26.05",
 )  # fmt: skip
 FAULTS = ("check faulty", "build faulty", "serve faulty", "demo faulty", "perf faulty")
 
@@ -29,6 +29,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_ensemble(project, name)
     config = project / "ensembles" / "faulty" / "ensemble" / "config.pbtxt"
     config.write_text(config.read_text().replace('model_name: "double"', 'model_name: "triple"'))
+    (project / "empty").mkdir()
     return project
 
 
@@ -39,14 +40,6 @@ def test_in_a_project(project: Path, line: str, code: int, monkeypatch: pytest.M
     monkeypatch.chdir(project)
     result = run_in(project, *line.split())
     assert result.exit_code == code, result.output
-
-
-@pytest.mark.parametrize("line", NO_PROJECT)
-def test_without_a_project(tmp_path: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from click.testing import CliRunner
-
-    monkeypatch.chdir(tmp_path)
-    assert CliRunner().invoke(main, line.split()).exit_code == 2
 
 
 def test_the_table_has_every_command() -> None:

@@ -2,33 +2,25 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 import tritonclient.http as http
-from click.testing import Result
 
 from checkout import ROOT
 from tests import chain
+from tests.commands.conftest import Run
 from tests.commands.projects import run_in
 from tests.running import serving
 from triton_ensembles.building.built import Built
 from triton_ensembles.triton.server import TritonServer
 
-Run = Callable[..., Result]
-
 
 @pytest.fixture
-def project(fused_chain: Built) -> Path:
-    return fused_chain.archive.parents[2]
-
-
-@pytest.fixture
-def run(project: Path) -> Run:
+def run(fused_chain: Built) -> Run:
     """``run("list", "--target", "fused")`` in the project of the fused chain."""
-    return partial(run_in, project)
+    return partial(run_in, fused_chain.archive.parents[2])
 
 
 def test_demo_serves_the_archive_that_was_built(fused_chain: Built, run: Run) -> None:
@@ -38,13 +30,13 @@ def test_demo_serves_the_archive_that_was_built(fused_chain: Built, run: Run) ->
     assert "one_row.json\n  Y FP32 [1, 3]" in shown.output
 
 
-def test_perf_measures_it_into_a_folder_of_its_own(project: Path, run: Run) -> None:
+def test_perf_measures_it_into_a_folder_of_its_own(fused_chain: Built, run: Run) -> None:
     """Otherwise the report of one form replaces that of the other."""
     measured = run("perf", "--target", "fused", "--concurrency", "1", "--seconds", "1")
     assert measured.exit_code == 0, measured.output
     assert "queue" in measured.output.partition("by step")[2]
-    assert (project / "reports" / "perf" / "fused" / "chain.json").is_file()
-    assert not (project / "reports" / "perf" / "chain.json").exists()
+    reports = fused_chain.archive.parents[2] / "reports" / "perf"
+    assert (reports / "fused" / "chain.json").is_file() and not (reports / "chain.json").exists()
 
 
 @pytest.mark.parametrize("command", ["serve", "demo", "perf"])
@@ -106,9 +98,6 @@ def test_clones_are_served_side_by_side(fused_chain: Built, run: Run, tmp_path: 
         shutil.unpack_archive(f"{repository}.tar.gz", repository, filter="data")
     with serving(TritonServer(repositories)) as server, http.InferenceServerClient(server.http_url) as client:
         assert client.is_model_ready("tenant_0000") and client.is_model_ready("tenant_0001")
-
-
-def test_a_clone_of_what_was_not_built_says_how_to_build_it(run: Run) -> None:
     refused = run("clone", chain.NAME, "--target", "gpu", "--count", "1", "--prefix", "tenant")
     assert "run: build.py build chain --target gpu" in refused.output
 

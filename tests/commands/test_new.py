@@ -71,7 +71,3 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     (tmp_path / f".moods.{os.getppid()}.partial").mkdir()
     assert run_in(tmp_path, "new", "moods").exit_code == 0
     assert [path.name for path in tmp_path.glob("*.partial")] == [f".moods.{os.getppid()}.partial"]
-
-
-def test_it_is_listed_with_an_example() -> None:
-    assert "new reviews --from ~/triton/model_repository" in run_in(Path(), "new", "--help").stdout

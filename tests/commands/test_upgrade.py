@@ -1,13 +1,12 @@
 """``upgrade``: what a newer image changes for a repository, and nothing that was so before."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.files import write_files
 from tests.repositories import pack, write_ensemble, write_step
 from triton_ensembles.commands.cli import main
 
@@ -31,10 +30,8 @@ def models(tmp_path: Path) -> Path:
     write_ensemble(folder, "both", ["double"])
     step = folder / "double" / "1" / "model.py"
     step.write_text("import imp, not_there\n" + step.read_text())
-    (folder / "net" / "1" / "model.savedmodel").mkdir(parents=True)
-    (folder / "net" / "1" / "model.savedmodel" / "saved_model.pb").write_bytes(b"x")
-    tensors = f"input [ {FLOAT % 'X'} ]\noutput [ {FLOAT % 'Y'} ]\n"
-    (folder / "net" / "config.pbtxt").write_text('platform: "tensorflow_savedmodel"\n' + tensors)
+    config = f'platform: "tensorflow_savedmodel"\ninput [ {FLOAT % "X"} ]\noutput [ {FLOAT % "Y"} ]\n'
+    write_files(folder / "net", {"1/model.savedmodel/saved_model.pb": "x", "config.pbtxt": config})
     return folder
 
 
@@ -96,7 +93,3 @@ def test_an_archive_for_the_python_of_the_old_image(models: Path) -> None:
 def test_wrong_usage_is_refused(models: Path, words: tuple[str, ...], refusal: str) -> None:
     result = run(*words, models)
     assert result.exit_code == 2 and refusal in " ".join(result.output.split())
-
-
-def test_a_folder_without_models_is_wrong_usage(tmp_path: Path) -> None:
-    assert run("--from", "24.09", "--to", "26.05", tmp_path).exit_code == 2

@@ -3,13 +3,14 @@
 import json
 import shutil
 import subprocess
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.files import write_files
+from tests.repositories import pack
 from tests.starter.repositories import write_network
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.building.built import Built
@@ -40,13 +41,6 @@ def write(folder: Path, top: str = "top", prefix: str = "") -> Path:
     (folder / f"{prefix}net" / "config.pbtxt").write_text(NET)
     write_network(folder / f"{prefix}net" / "1" / "model.onnx", 2)
     return folder
-
-
-def pack(folder: Path, archive: Path) -> Path:
-    with tarfile.open(archive, "w:gz") as tar:
-        for path in sorted(folder.iterdir(), reverse=True):
-            tar.add(path, path.name)
-    return archive
 
 
 def run(*arguments: object) -> Result:
@@ -176,14 +170,9 @@ def test_a_fused_clone_has_the_packages_of_its_original(fused_chain: Built, tmp_
 
 def test_packages_beside_the_code_are_versions_and_not_files(old: Path, new: Path) -> None:
     for folder, version in ((old, "2.1"), (new, "2.2")):
-        place = folder / "pre" / "1"
-        for path, text in {
-            f"pandas-{version}.dist-info/RECORD": "pandas/__init__.py,,\n",
-            f"pandas-{version}.dist-info/WHEEL": "Tag: py3-none-any\n",
-            "pandas/__init__.py": f"__version__ = '{version}'\n",
-        }.items():
-            (place / path).parent.mkdir(exist_ok=True)
-            (place / path).write_text(text)
+        record, wheel = (f"pandas-{version}.dist-info/{name}" for name in ("RECORD", "WHEEL"))
+        files = {record: "pandas/__init__.py,,\n", wheel: "Tag: py3-none-any\n"}
+        write_files(folder / "pre" / "1", files | {"pandas/__init__.py": f"__version__ = '{version}'\n"})
     assert changes(compared(old, new)) == [("package", "pandas", "2.1", "2.2")]
     (new / "pre" / "1" / "pandas-2.2.dist-info").rename(new / "pre" / "1" / "pandas-2.1.dist-info")
     assert [change[:2] for change in changes(compared(old, new))] == [("package", "pre/1/pandas")]
@@ -195,37 +184,26 @@ def test_revisions_of_git(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(project)
 
     def git(*arguments: str) -> None:
-        subprocess.run(
-            ["git", "-c", "user.name=x", "-c", "user.email=x@y", *arguments], check=True, capture_output=True
-        )
+        command = ["git", "-c", "user.name=x", "-c", "user.email=x@y", *arguments]
+        subprocess.run(command, check=True, capture_output=True)
 
-    git("init")
-    git("add", ".")
-    git("commit", "-m", "one")
-    git("tag", "v1")
+    for arguments in (("init",), ("add", "."), ("commit", "-m", "one"), ("tag", "v1")):
+        git(*arguments)
     assert run("v1", ".").output == "no difference\n"  # though git keeps no empty folder of a version
     code = Path("serving/models/pre/1/model.py")
     code.write_text(code.read_text() + "# more\n")
     git("commit", "-am", "two")
     monkeypatch.chdir("serving")
-    for arguments in (
-        ["v1", "models"],
-        ["v1", "HEAD"],
-        ["HEAD~1", "."],
-        ["v1", "HEAD", "models"],
-        ["v1", ".", "models"],
-    ):
-        assert [change[:2] for change in changes(compared(*arguments))] == [("code", "1/model.py")], arguments
+    for arguments in ("v1 models", "v1 HEAD", "HEAD~1 .", "v1 HEAD models", "v1 . models"):
+        assert [change[:2] for change in changes(compared(*arguments.split()))] == [("code", "1/model.py")], arguments
     assert run("HEAD", ".", "models").exit_code == 0
 
 
-@pytest.mark.parametrize("arguments", [["v9", "."], ["nowhere", "nothing"], ["--", "-x", "."], ["empty", "empty"]])
-def test_what_is_not_there_is_wrong_usage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
-) -> None:
+@pytest.mark.parametrize("words", ["v9 .", "nowhere nothing", "-- -x .", "empty empty"])
+def test_what_is_not_there_is_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
-    result = run(*arguments)
+    result = run(*words.split())
     assert result.exit_code == 2 and "Error: " in result.output
 
 

@@ -12,35 +12,21 @@ import pytest
 from click.testing import CliRunner, Result
 from moto import mock_aws
 
+from tests.endpoint.hosting.archives import CONFIG, model
+from tests.files import write_files
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.commands.undeploy import undeploy
 from triton_ensembles.deploy.archives import Archive, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
+from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.stored import delete_uploaded, stored_archives
 from triton_ensembles.deploy.uploads import upload_archives
 from triton_ensembles.endpoint.announcement import environment
 from triton_ensembles.endpoint.local import LocalEndpoint
 
-CONFIG = """name: "{name}"
-backend: "python"
-max_batch_size: 0
-input [ {{ name: "IN" data_type: TYPE_INT32 dims: [ -1 ] }} ]
-output [ {{ name: "OUT" data_type: TYPE_INT32 dims: [ -1 ] }} ]
-instance_group [ {{ count: 1 kind: KIND_CPU }} ]
-"""
-MODEL = """import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    def execute(self, requests):
-        return [
-            pb_utils.InferenceResponse(
-                [pb_utils.Tensor("OUT", pb_utils.get_input_tensor_by_name(request, "IN").as_numpy())]
-            )
-            for request in requests
-        ]
-"""
+ROLE = "arn:aws:iam::123456789012:role/some-role"
+DESIRED = DesiredEndpoint("an-endpoint", ROLE, "some/image:1", "ml.g4dn.xlarge", 1, "s3://some-bucket/an-endpoint/")
 
 MakeArchive = Callable[..., Archive]
 Run = Callable[..., Result]
@@ -73,17 +59,12 @@ def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch, request: pytest.F
 def make_archive(tmp_path: Path) -> MakeArchive:
     """``make_archive("echo")`` packs a model that returns its input; ``weights`` and more go into its manifest."""
 
-    def make(
-        name: str = "echo", weights: str = "pretrained", config: str = CONFIG, note: str = "", **more: str
-    ) -> Archive:
-        tree = tmp_path / f"tree-{name}"
-        (tree / name / "1").mkdir(parents=True, exist_ok=True)
-        (tree / name / "config.pbtxt").write_text(config.format(name=name))
-        (tree / name / "1" / "model.py").write_text(MODEL + note)
+    def make(name: str = "echo", weights: str = "pretrained", config: str = CONFIG, **more: str) -> Archive:
+        files = model(name) | {f"{name}/config.pbtxt": config.format(name=name).encode()}
         if weights:
-            (tree / "manifest.json").write_text(json.dumps({"ensemble": name, "weights": weights, **more}))
+            files["manifest.json"] = json.dumps({"ensemble": name, "weights": weights, **more}).encode()
         path = tmp_path / f"{name}.tar.gz"
-        write_archive(tree, path)
+        write_archive(write_files(tmp_path / f"tree-{name}", files), path)
         return read_archive(path)
 
     return make
@@ -104,6 +85,13 @@ def export(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     for name, value in environment(local.url, "us-east-1").items():
         monkeypatch.setenv(name, value)
+
+
+def container(local: LocalEndpoint) -> dict[str, Any]:
+    """The container of the only model."""
+    client = local.client("sagemaker")
+    (listed,) = client.list_models()["Models"]
+    return dict(client.describe_model(ModelName=listed["ModelName"])["PrimaryContainer"])
 
 
 @pytest.fixture
@@ -146,9 +134,7 @@ class Bucket:
 
     def head(self, name: str) -> dict[str, str]:
         """The metadata of an object."""
-        answer = self.aws.s3.head_object(Bucket=self.place.bucket, Key=self.place.folder + name)
-        metadata: dict[str, str] = answer["Metadata"]
-        return metadata
+        return dict(self.aws.s3.head_object(Bucket=self.place.bucket, Key=self.place.folder + name)["Metadata"])
 
     def archives(self) -> dict[str, str]:
         """The keys of the archives and the SHA-256 of each as it comes back."""

@@ -5,27 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.conftest import MakeArchive
-from triton_ensembles.building.built import Built
-from triton_ensembles.deploy.archives import common_weights, find_archives, read_archive, refuse_faulty
+from triton_ensembles.deploy.archives import common_weights, find_archives, read_archive
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.destination import Destination
-
-
-def test_an_archive_with_faults_is_refused(make_archive: MakeArchive) -> None:
-    """The error has all that check finds."""
-    broken = make_archive("broken", config='name: "broken"\nbackend: "pithon"\nmax_batch_size: -1\n')
-    with pytest.raises(EnsembleError, match="check refuses these archives") as caught:
-        refuse_faulty([broken], Destination())
-    assert "backend-misspelt" in str(caught.value)
-    assert "max-batch-size" in str(caught.value)
-
-
-def test_the_manifest_of_a_build_is_read(built: dict[str, Built]) -> None:
-    """The archive's weights are known, and its key has a digest of its content."""
-    for ensemble in built.values():
-        archive = read_archive(ensemble.archive)
-        assert (archive.weights, archive.sha256) == (ensemble.manifest["weights"], ensemble.sha256)
-        assert archive.key == f"{ensemble.name}-{ensemble.sha256[:12]}.tar.gz"
 
 
 @pytest.mark.parametrize("content", [b"", b"not an archive", b"\x1f\x8b\x08\x00 cut off"])

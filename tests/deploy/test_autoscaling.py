@@ -1,26 +1,23 @@
 """Auto scaling of an endpoint, with moto's Application Auto Scaling."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.deploy.conftest import DESIRED
 from triton_ensembles.deploy.autoscaling import Metric, ScalingPolicy, autoscale_endpoint, describe_scaling
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.deployment import deploy_endpoint
-from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.ground.errors import EnsembleError
-
-ROLE = "arn:aws:iam::123456789012:role/some-role"
 
 
 def deployed(aws: Aws, instance: str) -> None:
-    desired = DesiredEndpoint("an-endpoint", ROLE, "an/image:1", instance, 1, "s3://some-bucket/x/")
-    deploy_endpoint(aws, desired, print, 60)
+    deploy_endpoint(aws, replace(DESIRED, instance=instance), print, 60)
 
 
 def policies(aws: Aws) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = aws.scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
-    return found
+    return list(aws.scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"])
 
 
 def test_a_policy_on_the_utilization_of_the_gpu(aws: Aws) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import re
-from collections import Counter
 
 import pytest
 
@@ -63,12 +62,7 @@ def test_the_table_has_one_account_for_each_region_and_release() -> None:
     assert all(re.fullmatch(r"\d{12}", row["account"]) for row in rows)
     pairs = [(row["region"], release) for row in rows for release in row["releases"].split()]
     assert len(pairs) == len(set(pairs))
-    regions = Counter(release for _, release in pairs)
-    assert regions == {
-        **dict.fromkeys(("23.12", "24.01", "24.03", "24.05", "24.09"), 26),
-        **{"23.03": 22, "25.04": 35, "25.09": 34, "26.05": 34},
-    }
-    assert all(releases()[release].sagemaker == "yes" for release in regions), "the two tables contradict each other"
+    assert all(releases()[release].sagemaker == "yes" for _, release in pairs), "the two tables contradict each other"
 
 
 def test_the_page_of_targets_divides_memory_by_price() -> None:

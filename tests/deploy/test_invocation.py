@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -14,16 +14,16 @@ from triton_ensembles.deploy.invocation import invoke_model
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.ground.errors import EnsembleError
 
-COLD: tuple[int, str, dict[str, Any]] = (429, "ModelNotReadyException", {"Message": "the model is being loaded"})
+Answer = tuple[int, str, dict[str, Any]]
+Served = tuple[list[Answer], list[dict[str, str]]]
+COLD: Answer = (429, "ModelNotReadyException", {"Message": "the model is being loaded"})
 PAYLOAD = Payload(b"[1]", "application/json")
-
-Play = Callable[[list[tuple[int, str, dict[str, Any]]]], list[dict[str, str]]]
 
 
 @pytest.fixture
-def play(credentials: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
-    """``play(answers)``: each request gets the next answer; the list that this returns collects the headers."""
-    answers: list[tuple[int, str, dict[str, Any]]] = []
+def served(credentials: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """The answers that the next requests get, and the headers of the requests so far."""
+    answers: list[Answer] = []
     asked: list[dict[str, str]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,34 +48,30 @@ def play(credentials: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
     thread.start()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setattr(invocation, "_FIRST_PAUSE", 0.01)
-
-    def start(wanted: list[tuple[int, str, dict[str, Any]]]) -> list[dict[str, str]]:
-        answers[:] = wanted
-        return asked
-
-    yield start
+    yield answers, asked
     server.shutdown()
     thread.join()
     server.server_close()
 
 
-def test_a_cold_start_is_waited_for(play: Play, lines: list[str]) -> None:
+def test_a_cold_start_is_waited_for(served: Served, lines: list[str]) -> None:
     """The request is repeated until the model has answered, and each wait is reported."""
-    asked = play([COLD, COLD, COLD])
+    answers, asked = served
+    answers += [COLD] * 3
     answer = invoke_model(Aws(), "an-endpoint", "team/m.tar.gz", PAYLOAD, lines.append)
     assert (json.loads(answer.body), answer.tries, len(asked)) == ({"fine": True}, 4, 4)
     assert asked[0]["X-Amzn-SageMaker-Target-Model"] == "team/m.tar.gz"
     assert lines[0].startswith("team/m.tar.gz is being loaded (a cold start)")
 
 
-def test_waiting_ends_after_the_patience(play: Play, lines: list[str]) -> None:
+def test_waiting_ends_after_the_patience(served: Served, lines: list[str]) -> None:
     """Otherwise the command would wait forever for a model that never loads."""
-    play([COLD] * 100)
+    served[0].extend([COLD] * 100)
     with pytest.raises(EnsembleError, match=r"was still being loaded after .* s and \d+ tries"):
         invoke_model(Aws(), "an-endpoint", "m.tar.gz", PAYLOAD, lines.append, patience=0.2)
 
 
-def test_the_error_of_the_model_reaches_the_user(play: Play, lines: list[str]) -> None:
+def test_the_error_of_the_model_reaches_the_user(served: Served, lines: list[str]) -> None:
     """With where to read more; the request is not repeated."""
     error = {
         "Message": "Received client error (400) from primary",
@@ -83,7 +79,8 @@ def test_the_error_of_the_model_reaches_the_user(play: Play, lines: list[str]) -
         "OriginalMessage": "unexpected shape for input 'INPUT0'",
         "LogStreamArn": "arn:aws:logs:eu-central-1:1:log-group:/aws/sagemaker/Endpoints/e",
     }
-    asked = play([(424, "ModelError", error)])
+    answers, asked = served
+    answers.append((424, "ModelError", error))
     with pytest.raises(EnsembleError, match="answered 400: unexpected shape for input 'INPUT0'; the endpoint's log"):
         invoke_model(Aws(), "an-endpoint", "m.tar.gz", PAYLOAD, lines.append)
     assert len(asked) == 1

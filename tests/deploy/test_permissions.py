@@ -25,12 +25,9 @@ def said(*, denied: tuple[str, ...] = (), error: str = "") -> str:
         if error:
             stub.add_client_error("simulate_principal_policy", error, "User: me is not authorized to perform it.", 403)
         for question in () if error else questions:
-            names = question["ActionNames"]
-            decisions = [
-                {"EvalActionName": name, "EvalDecision": "implicitDeny" if name in denied else "allowed"}
-                for name in names
-            ]
-            answer = {"EvaluationResults": decisions}
+            decided = {name: "implicitDeny" if name in denied else "allowed" for name in question["ActionNames"]}
+            results = [{"EvalActionName": name, "EvalDecision": decision} for name, decision in decided.items()]
+            answer = {"EvaluationResults": results}
             stub.add_response("simulate_principal_policy", answer, {"PolicySourceArn": ROLE, **question})
         text = metrics_permissions(aws, ROLE, "Mine", "/aws/sagemaker/Endpoints/mine")
         stub.assert_no_pending_responses()

@@ -69,20 +69,16 @@ def test_the_cost_of_one_or_of_a_range_of_instances() -> None:
     assert "the price is not available" in cost(None, "ml.g4dn.xlarge", 1, 1)
 
 
-def test_aws_is_asked_first_and_the_table_is_the_fallback() -> None:
+def test_aws_is_asked_first_then_the_table_then_another_size_of_a_family_without_gpus() -> None:
     asked = price_of("ml.g4dn.2xlarge", "eu-central-1", None, lambda _: Price(1.17, LISTED))
     assert (asked.dollars, asked.source) == (1.17, f"{LISTED}, eu-central-1")
     fallen = price_of("ml.g4dn.2xlarge", "us-east-1", None, lambda _: None)
     assert fallen.dollars == 0.94
     assert "us-east-1, read 2026-11" in fallen.source
     assert fallen.month(1) == pytest.approx(676.80)
-
-
-def test_another_size_of_a_family_without_gpus_is_an_estimate_and_says_so() -> None:
-    found = price_of("ml.c7i.2xlarge", "us-east-1", None, None)
-    assert found.estimated
-    assert found.dollars == pytest.approx(0.428)
-    assert "estimated by size from ml.c7i.xlarge" in found.source
+    estimate = price_of("ml.c7i.2xlarge", "us-east-1", None, None)
+    assert (estimate.estimated, estimate.dollars) == (True, pytest.approx(0.428))
+    assert "estimated by size from ml.c7i.xlarge" in estimate.source
 
 
 @pytest.mark.parametrize(

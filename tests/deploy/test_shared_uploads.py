@@ -1,6 +1,5 @@
 """Archives that have much in common: what they share is sent once, and S3 makes the others from it."""
 
-import json
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.deploy.conftest import CONFIG, MODEL, Bucket
+from tests.deploy.conftest import Bucket
+from tests.endpoint.hosting.archives import model
 from tests.files import write_files
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.archive.write import write_archive
@@ -29,12 +29,8 @@ def clones(tmp_path: Path) -> Clones:
     """``clones(3, weights=7 * MIB)``: clones of a model with files of these sizes, which do not shrink."""
 
     def make(count: int, **files: int) -> list[Archive]:
-        content: dict[str, str | bytes] = {
-            "echo/config.pbtxt": CONFIG.format(name="echo"),
-            "echo/1/model.py": MODEL,
-            "manifest.json": json.dumps({"ensemble": "echo", "weights": "pretrained"}),
-            **{f"echo/1/{name}": random.Random(name).randbytes(size) for name, size in files.items()},
-        }
+        content = model("echo") | {"manifest.json": b'{"ensemble": "echo", "weights": "pretrained"}'}
+        content |= {f"echo/1/{name}": random.Random(name).randbytes(size) for name, size in files.items()}
         write_archive(write_files(tmp_path / "tree", content), tmp_path / "echo.tar.gz")
         names = [f"tenant_{number}" for number in range(count)]
         return [read_archive(path) for path in clone(tmp_path / "echo.tar.gz", names, tmp_path / "clones")]
@@ -90,22 +86,19 @@ def test_much_that_cannot_be_copied_is_said_with_the_cure(bucket: Bucket, clones
     assert len(said) == bool(small)
 
 
-def refuse(aws: Aws, monkeypatch: pytest.MonkeyPatch, code: str, status: int) -> None:
-    def answer(**_: Any) -> Any:
-        error = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
-        raise ClientError(error, "UploadPartCopy")
-
-    monkeypatch.setattr(aws.s3, "upload_part_copy", answer)
-
-
 @pytest.mark.parametrize(("code", "status", "said"), [("NotImplemented", 501, 1), ("PreconditionFailed", 412, 2)])
 def test_a_server_that_does_not_copy_gets_whole_archives(
     bucket: Bucket, clones: Clones, monkeypatch: pytest.MonkeyPatch, code: str, status: int, said: int
 ) -> None:
     """It is said: once where the server refuses, for each archive where what it shares has changed."""
+
+    def refuse(**_: Any) -> Any:
+        error = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+        raise ClientError(error, "UploadPartCopy")
+
     monkeypatch.setattr("triton_ensembles.deploy.uploads.AT_ONCE", 1)
+    monkeypatch.setattr(bucket.aws.s3, "upload_part_copy", refuse)
     archives = clones(3, weights=5 * MIB + 1000)
-    refuse(bucket.aws, monkeypatch, code, status)
     assert bucket.upload(*archives) == (len(archives), sum(each.size for each in archives))
     assert len([line for line in bucket.lines if line.startswith("!!!")]) == said
     assert bucket.archives() == wanted(archives)

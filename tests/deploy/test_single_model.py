@@ -1,19 +1,16 @@
 """AWS's four hosting modes on the real local endpoint: what deploys, answers, is shown, scaled and removed."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from tests.commands.projects import run_in
-from tests.deploy.conftest import Run
-from tests.deploy.test_local_endpoint import ROLE, nothing_left
-from tests.endpoint.hosting.archives import body, ensemble, model, packed, written
+from tests.deploy.conftest import ROLE, Run, container
+from tests.deploy.test_local_endpoint import nothing_left
+from tests.endpoint.hosting.archives import body, ensemble, model, packed, values, written
 from triton_ensembles.commands.autoscale import autoscale
 from triton_ensembles.commands.build import build
 from triton_ensembles.commands.check import check_command
@@ -34,11 +31,14 @@ PIPE = ensemble("pipe", "a", "b") | model("a", execute="x = x + 1") | model("b",
 HELPER = model("helper", execute="x = x * 10")
 CALLING = model("caller", execute=CALL) | HELPER
 STEP_CALLS = ensemble("pipe", "a", "b") | model("a", execute="x = x + 1") | model("b", execute=CALL) | HELPER
-OLD = ("--image-uri", "123456789012.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:22.12-py3-cpu")
-NEW = ("--image-uri", "123456789012.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:25.04-py3-cpu")
+IMAGE = "--image-uri 123456789012.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver"
+OLD = f"{IMAGE}:22.12-py3-cpu --instance ml.m5.xlarge"
+NEW = f"{IMAGE}:25.04-py3-cpu"
+SET = "--env SAGEMAKER_TRITON"
 DECOUPLED = model() | {
     "identity/config.pbtxt": model()["identity/config.pbtxt"] + b"model_transaction_policy { decoupled: true }"
 }
+AT_ROOT = {name.partition("/")[2]: content for name, content in model().items()}
 TWO = PIPE | ensemble("second", "b")
 
 
@@ -48,77 +48,56 @@ def archive(folder: Path, files: dict[str, bytes], name: str = "model") -> Path:
     return path
 
 
-def container(local: LocalEndpoint) -> dict[str, Any]:
-    client = local.client("sagemaker")
-    (listed,) = client.list_models()["Models"]
-    described: dict[str, Any] = client.describe_model(ModelName=listed["ModelName"])["PrimaryContainer"]
-    return described
-
-
 def ask(local: LocalEndpoint, *numbers: float) -> list[float]:
     reply = local.client("sagemaker-runtime").invoke_endpoint(
         EndpointName="alone", ContentType="application/json", Body=body(*numbers)
     )
-    answer: list[float] = json.loads(reply["Body"].read())["outputs"][0]["data"]
-    return answer
+    return values(reply["Body"].read())
 
 
-def deployed(run: Run, path: Path, *more: str) -> Result:
+def deployed(run: Run, path: Path, more: str = "") -> Result:
     sent = run(upload, path, *NAME, "--single")
     assert sent.exit_code == 0, f"{sent.output}{sent.exception}"
-    return run(deploy, path, *NAME, "--role", ROLE, "--single", *more)
+    return run(deploy, path, *NAME, "--role", ROLE, "--single", *more.split())
 
 
 @pytest.mark.parametrize(
-    ("files", "more", "served", "flags", "answer"),
+    ("files", "more", "expected"),
     [
-        (model("double", execute="x = x * 2"), (), "double", None, [2, 6]),
-        (PIPE, (), "pipe", None, [4, 8]),
-        (CALLING, (), "caller", "--load-model=helper", [10, 30]),
-        (STEP_CALLS, (), "pipe", "--load-model=helper", [20, 40]),
-        (TWO, ("--env", "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME=second"), "second", None, [2, 6]),
-        (
-            CALLING,
-            ("--env", "SAGEMAKER_TRITON_ADDITIONAL_ARGS=--log-info=1"),
-            "caller",
-            "--log-info=1 --load-model=helper",
-            [10, 30],
-        ),
+        (model("double", execute="x = x * 2"), "", ("double", None, [2, 6])),
+        (PIPE, "", ("pipe", None, [4, 8])),
+        (CALLING, "", ("caller", "--load-model=helper", [10, 30])),
+        (STEP_CALLS, "", ("pipe", "--load-model=helper", [20, 40])),
+        (TWO, f"{SET}_DEFAULT_MODEL_NAME=second", ("second", None, [2, 6])),
+        (CALLING, f"{SET}_ADDITIONAL_ARGS=--log-info=1", ("caller", "--log-info=1 --load-model=helper", [10, 30])),
     ],
     ids=["one-model", "ensemble", "calls", "step-calls", "several-ensembles", "own-flags"],
 )
 def test_what_a_single_model_endpoint_takes_answers_without_a_target_model(
-    run: Run,
-    local: LocalEndpoint,
-    tmp_path: Path,
-    files: dict[str, bytes],
-    more: tuple[str, ...],
-    served: str,
-    flags: str | None,
-    answer: list[float],
+    run: Run, local: LocalEndpoint, tmp_path: Path, files: dict[str, bytes], more: str, expected: tuple[object, ...]
 ) -> None:
-    made = deployed(run, archive(tmp_path, files), *more)
+    """``expected``: the model that is served, the flags of the server, and an answer."""
+    made = deployed(run, archive(tmp_path, files), more)
     assert made.exit_code == 0, f"{made.output}{made.exception}"
     described = container(local)
     assert described["Mode"] == "SingleModel"
     assert re.search(r"/alone/model-\w{12}\.tar\.gz$", described["ModelDataUrl"])
     assert "MultiModelConfig" not in described
-    assert described["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == served
-    assert described["Environment"].get("SAGEMAKER_TRITON_ADDITIONAL_ARGS") == flags
-    assert ask(local, 1, 3) == answer
+    variables = described["Environment"]
+    flags = variables.get("SAGEMAKER_TRITON_ADDITIONAL_ARGS")
+    assert (variables["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"], flags, ask(local, 1, 3)) == expected
 
 
 def test_it_is_shown_invoked_updated_scaled_and_removed(run: Run, local: LocalEndpoint, tmp_path: Path) -> None:
     first, second = archive(tmp_path, PIPE), archive(tmp_path, STEP_CALLS, "later")
-    metrics = ("--metrics", "Mine/Triton")
-    made = deployed(run, first, *metrics)
+    made = deployed(run, first, "--metrics Mine/Triton")
     assert made.exit_code == 0, f"{made.output}{made.exception}"
     assert "the role needs cloudwatch:PutMetricData" in made.output
     assert "IAM does not say whether it has them: iam:SimulatePrincipalPolicy is not supported locally" in made.output
     variables = container(local)["Environment"]
     assert variables["SAGEMAKER_TRITON_METRIC_NAMESPACE"] == "Mine/Triton"
     assert variables["SAGEMAKER_TRITON_PUBLISH_METRICS_TO_CLOUDWATCH"] == "true"
-    assert "unchanged" in deployed(run, first, *metrics).output
+    assert "unchanged" in deployed(run, first, "--metrics Mine/Triton").output
     assert "a single-model endpoint: pipe" in run(status, *NAME).output
     request, answer = tmp_path / "request.json", tmp_path / "answer.json"
     request.write_bytes(body(1))
@@ -128,7 +107,7 @@ def test_it_is_shown_invoked_updated_scaled_and_removed(run: Run, local: LocalEn
         assert json.loads(answer.read_text())["outputs"][0]["data"] == [4]
     other = run(invoke, "bert_trt", *NAME, "--body", request)
     assert "alone is a single-model endpoint, of model-" in str(other.exception)
-    assert "updated" in deployed(run, second, "--count", "2").output
+    assert "updated" in deployed(run, second, "--count 2").output
     assert "AllTraffic: 2 of 2" in run(status, *NAME).output
     assert ask(local, 1) == [20]
     scaled = run(autoscale, *NAME, "--metric", "invocations", "--target-value", "70", "--min", "1", "--max", "2")
@@ -140,52 +119,28 @@ def test_it_is_shown_invoked_updated_scaled_and_removed(run: Run, local: LocalEn
 @pytest.mark.parametrize(
     ("files", "options", "words"),
     [
-        (
-            {f.partition("/")[2]: content for f, content in model().items()},
-            (),
-            "Incorrect directory structure.*multi-model",
-        ),
-        (
-            model("a") | model("b"),
-            (),
-            "any of these may be meant: 'a' and 'b'.*--env SAGEMAKER_TRITON_DEFAULT_MODEL_NAME=a",
-        ),
-        (
-            PIPE,
-            ("--env", "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME=pip"),
-            "'pip', which is not in the archive.*folders: 'a', 'b' and 'pipe'",
-        ),
-        (model("caller", execute=CALL), (), "calls the model 'helper', which is not in the archive"),
-        (
-            PIPE,
-            ("--env", "SAGEMAKER_TRITON_LOG_VERBOS=1"),
-            "reads no variable .*; did you mean SAGEMAKER_TRITON_LOG_VERBOSE",
-        ),
-        (PIPE, ("--env", "sagemaker_triton_log_info=1"), "did you mean SAGEMAKER_TRITON_LOG_INFO"),
-        (PIPE, ("--env", "SAGEMAKER_TRITION_THREAD_COUNT=1"), "did you mean SAGEMAKER_TRITON_THREAD_COUNT"),
-        (PIPE, ("--env", "SAGEMAKER_TRITON_PURPLE=1"), "reads no variable .*leave it out"),
-        (DECOUPLED, (), "decoupled.*deploy --single --env SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream"),
-        (
-            DECOUPLED,
-            (*NEW, "--env", "SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream"),
-            "does not contain model-.*upload",
-        ),
-        (DECOUPLED, (*NEW, "--env", "SAGEMAKER_TRITON_INFERENCE_TYPE=stream"), "Invalid .*use one of infer, generate"),
-        (PIPE, ("--env", "SAGEMAKER_MULTI_MODEL=true"), "SageMaker sets SAGEMAKER_MULTI_MODEL"),
-        (PIPE, ("--env", "SAGEMAKER_TRITON_INFERENCE_TYPE=generate"), "no effect in release 24.10: .* since 25.03"),
-        (
-            PIPE,
-            (*OLD, "--instance", "ml.m5.xlarge", "--env", "SAGEMAKER_TRITON_ADDITIONAL_ARGS=--x"),
-            "no effect in release 22.12: .* since 23.07",
-        ),
-        (CALLING, (*OLD, "--instance", "ml.m5.xlarge"), "calls the model 'helper', which is not a step"),
+        (AT_ROOT, "", "Incorrect directory structure.*multi-model"),
+        (model("a") | model("b"), "", f"any of these may be meant: 'a' and 'b'.*{SET}_DEFAULT_MODEL_NAME=a"),
+        (PIPE, f"{SET}_DEFAULT_MODEL_NAME=pip", "'pip', which is not in the archive.*folders: 'a', 'b' and 'pipe'"),
+        (model("caller", execute=CALL), "", "calls the model 'helper', which is not in the archive"),
+        (PIPE, f"{SET}_LOG_VERBOS=1", "reads no variable .*; did you mean SAGEMAKER_TRITON_LOG_VERBOSE"),
+        (PIPE, "--env sagemaker_triton_log_info=1", "did you mean SAGEMAKER_TRITON_LOG_INFO"),
+        (PIPE, "--env SAGEMAKER_TRITION_THREAD_COUNT=1", "did you mean SAGEMAKER_TRITON_THREAD_COUNT"),
+        (PIPE, f"{SET}_PURPLE=1", "reads no variable .*leave it out"),
+        (DECOUPLED, "", f"decoupled.*deploy --single {SET}_INFERENCE_TYPE=generate_stream"),
+        (DECOUPLED, f"{NEW} {SET}_INFERENCE_TYPE=generate_stream", "does not contain model-.*upload"),
+        (DECOUPLED, f"{NEW} {SET}_INFERENCE_TYPE=stream", "Invalid .*use one of infer, generate"),
+        (PIPE, "--env SAGEMAKER_MULTI_MODEL=true", "SageMaker sets SAGEMAKER_MULTI_MODEL"),
+        (PIPE, f"{SET}_INFERENCE_TYPE=generate", "no effect in release 24.10: .* since 25.03"),
+        (PIPE, f"{OLD} {SET}_ADDITIONAL_ARGS=--x", "no effect in release 22.12: .* since 23.07"),
+        (CALLING, OLD, "calls the model 'helper', which is not a step"),
     ],
 )
 def test_what_it_cannot_serve_is_one_line_and_leaves_nothing(
-    run: Run, local: LocalEndpoint, tmp_path: Path, files: dict[str, bytes], options: tuple[str, ...], words: str
+    run: Run, local: LocalEndpoint, tmp_path: Path, files: dict[str, bytes], options: str, words: str
 ) -> None:
     path = archive(tmp_path, files)
-    refused = run(deploy, path, *NAME, "--role", ROLE, "--single", *options)
+    refused = run(deploy, path, *NAME, "--role", ROLE, "--single", *options.split())
     assert isinstance(refused.exception, EnsembleError), f"{refused.output}{refused.exception}"
     assert re.search(words, str(refused.exception), re.DOTALL), refused.exception
     assert nothing_left(local)
@@ -195,8 +150,7 @@ def test_what_a_newer_container_streams_is_uploaded_and_refused_by_the_local_end
     run: Run, local: LocalEndpoint, tmp_path: Path
 ) -> None:
     """Otherwise nobody could deploy on AWS what only a single-model endpoint takes."""
-    streams = ("--env", "SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream")
-    refused = deployed(run, archive(tmp_path, DECOUPLED), *NEW, *streams)
+    refused = deployed(run, archive(tmp_path, DECOUPLED), f"{NEW} {SET}_INFERENCE_TYPE=generate_stream")
     assert "the local endpoint has infer alone" in f"{refused.output}{refused.exception}"
     assert run(undeploy, *NAME).exit_code == 0
     assert nothing_left(local)
@@ -208,11 +162,7 @@ def test_check_says_which_mode_an_archive_fits(tmp_path: Path) -> None:
 
     for files, rule in ((CALLING, "sagemaker-no-ensemble"), (STEP_CALLS, "sagemaker-bls"), (TWO, "several-ensembles")):
         assert re.search(rf"{rule}(?s:.*)deploy --single", checked(files))
-    assert "error" not in checked(CALLING, "--single")
-    assert "error" not in checked(STEP_CALLS, "--single")
-    assert "error" not in checked(TWO, "--single")
-    assert "sagemaker-decoupled" in checked(DECOUPLED, "--single")
-    assert "error" not in checked(DECOUPLED, "--single", "--image", "25.04")
+        assert "error" not in checked(files, "--single")
 
 
 def test_an_ensemble_whose_step_calls_is_built_proven_and_served_for_this_mode_alone(

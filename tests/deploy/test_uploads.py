@@ -21,15 +21,6 @@ def test_uploading_twice_sends_once(bucket: Bucket, make_archive: MakeArchive) -
     assert bucket.head(archives[1].key) == metadata
 
 
-def test_a_changed_archive_does_not_replace_the_old_one(bucket: Bucket, make_archive: MakeArchive) -> None:
-    """Otherwise clients of the old archive would get the new model's answers, or errors."""
-    old = make_archive("echo")
-    bucket.upload(old)
-    new = make_archive("echo", note="\n# changed\n")
-    bucket.upload(new)
-    assert bucket.archives().keys() == {old.key, new.key}
-
-
 def test_only_what_was_uploaded_is_deleted(bucket: Bucket, make_archive: MakeArchive) -> None:
     """The bucket is deleted with it once it is empty."""
     archive = make_archive("echo")

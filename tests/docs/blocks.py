@@ -1,7 +1,5 @@
 """The fenced code blocks of the documentation."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from dataclasses import dataclass

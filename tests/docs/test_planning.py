@@ -1,7 +1,5 @@
 """docs/planning.md: each plan prints what stands below it; ``python -m tests.docs.test_planning`` writes it again."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from itertools import pairwise

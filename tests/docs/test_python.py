@@ -1,6 +1,4 @@
-"""docs/python.md: every name that is meant for import has an example, which prints what stands below it."""
-
-from __future__ import annotations
+"""The code of docs/python.md, where every name for import has an example with what it prints, and of docs/pytest.md."""
 
 import ast
 import inspect
@@ -17,8 +15,7 @@ from checkout import ROOT
 from tests.docs.blocks import Block, blocks_of, type_smallest_ensemble
 
 PAGE = ROOT / "docs" / "python.md"
-_BLOCKS = blocks_of(PAGE)
-EXAMPLES = [(code, text) for code, text in pairwise(_BLOCKS) if code.kind == "python"]
+EXAMPLES = [(code, text) for code, text in pairwise(blocks_of(PAGE)) if code.kind == "python"]
 
 
 def imported(code: str) -> set[str]:
@@ -61,11 +58,12 @@ def test_every_name_has_its_chapter_and_its_example() -> None:
 
 
 def test_import_is_light_and_names_are_found_in_any_order() -> None:
-    """Otherwise every script of a user takes a second longer."""
+    """Otherwise every script of a user takes a second longer, and `check` in every pre-commit hook."""
     code = """import sys
 import triton_ensembles
 assert [each for each in sys.modules if each.startswith("triton_ensembles.")] == ["triton_ensembles.version"]
-import triton_ensembles.checking.rule, triton_ensembles.graphs.dag
+import triton_ensembles.checking.rule, triton_ensembles.commands.check, triton_ensembles.graphs.dag
+assert "pydantic" not in sys.modules  # the schema of recipes
 from triton_ensembles import check, graph
 assert not {"numpy", "boto3", "torch", "asyncio"} & {*sys.modules}
 print(check([sys.argv[1]]).failed, graph(sys.argv[1])[:9])
@@ -88,3 +86,17 @@ def test_type_checkers_of_users_see_the_types(tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert [line.rpartition(" ")[2] for line in lines[:3]] == ['"int"', '"bool"', '"str"'], done.stdout
     assert "[arg-type]" in lines[3]
+
+
+def test_the_tests_of_the_page_about_pytest_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the project of the README's smallest ensemble."""
+    type_smallest_ensemble(pytester.path)
+    for block in blocks_of(ROOT / "docs" / "pytest.md"):
+        _, _, name = block.kind.partition(" ")
+        (pytester.path / name).write_text(block.text)
+    (pytester.path / "test_factories.py").write_text(
+        "def test_it_is_there(small_endpoint, verbose_server):\n    assert small_endpoint.region == 'eu-central-1'\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    plugin = ("-p", "triton_ensembles.pytest_plugin", "-p", "no:cacheprovider")
+    pytester.run(sys.executable, "-m", "pytest", *plugin).assert_outcomes(passed=4)

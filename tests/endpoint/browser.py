@@ -1,7 +1,5 @@
 """A real Chromium without a window, driven through its DevTools protocol."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib
@@ -15,8 +13,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import aiohttp
 
@@ -24,9 +21,6 @@ from checkout import ROOT
 from triton_ensembles.ground.files import locked
 from triton_ensembles.ground.programs import output_of
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
-_FOLDER = ROOT / ".browser" / "chromium"
-_MISSING = re.compile(r"^Inst (?P<package>\S+)", re.MULTILINE)
 _LISTENING = re.compile(rb"DevTools listening on (?P<url>ws://\S+)")
 
 
@@ -36,10 +30,10 @@ def chromium() -> tuple[Path, dict[str, str]]:
     Raises:
         ProgramError: there is none here, and Debian's packages cannot be fetched.
     """
-    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if found:
         return Path(found), dict(os.environ)
-    folder = unpacked(_FOLDER, "chromium", "fonts-dejavu-core")
+    folder = unpacked(ROOT / ".browser" / "chromium", "chromium", "fonts-dejavu-core")
     libraries = {str(library.parent) for library in folder.glob("usr/lib/*-linux-gnu/**/*.so*")}
     environment = os.environ | {
         "LD_LIBRARY_PATH": ":".join(sorted(libraries)),
@@ -68,7 +62,7 @@ def _unpack(scratch: Path, packages: tuple[str, ...]) -> Path:
     apt = ["apt-get", "--quiet", "-o", f"Dir::State::lists={scratch}/lists", "-o", f"Dir::Cache={scratch}/cache"]
     output_of([*apt, "update"])
     plan = output_of([*apt, "install", "--simulate", "--no-install-recommends", *packages])
-    missing = [found["package"] for found in _MISSING.finditer(plan)]
+    missing = re.findall(r"^Inst (\S+)", plan, re.MULTILINE)
     output_of([*apt, "download", *sorted({*packages, *missing})], cwd=scratch / "packages")
     for package in (scratch / "packages").iterdir():
         output_of(["dpkg-deb", "--extract", package, scratch / "root"])
@@ -88,7 +82,7 @@ class Browser:
         self._numbers = itertools.count(1)
         self._tab = ""
 
-    def __enter__(self) -> Browser:
+    def __enter__(self) -> Self:
         program, environment = chromium()
         self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
         options = ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"]
@@ -110,9 +104,7 @@ class Browser:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._loop.run_until_complete(self._session.close())
         self._loop.close()
         self._process.send_signal(signal.SIGTERM)

@@ -1,7 +1,5 @@
 """One local endpoint server, as `build.py endpoint` starts it, and boto3's clients of it."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -118,10 +116,9 @@ def page(local: LocalEndpoint) -> str:
 
 @pytest.fixture(scope="session")
 def shared(local: LocalEndpoint) -> str:
-    """A multi-model endpoint with two archives, for tests that only call it."""
+    """A multi-model endpoint with one archive, for tests that only call it."""
     deployer = Deployer(local)
     deployer.put("one.tar.gz", archives.model("one"))
-    deployer.put("slow.tar.gz", archives.model("slow", execute="time.sleep(float(x[0]))"))
     return deployer.multi_model("shared")
 
 

@@ -3,8 +3,6 @@
 Both of the project's ensembles and a second copy of one, on an endpoint whose memory is too small for all three.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from contextlib import suppress
@@ -25,7 +23,11 @@ def main(picture: Path) -> None:
     examples = (read_examples(ENSEMBLES / name).requests[0] for name in ("bert_trt", "dali_inception"))
     texts, image = (payload_of(request) for request in examples)
     with tempfile.TemporaryDirectory() as folder, LocalEndpoint(Path(folder), "--memory-budget", "650M") as local:
-        upload(local)
+        s3 = local.client("s3")
+        s3.create_bucket(Bucket=BUCKET)
+        for name in ("bert_trt", "dali_inception"):
+            for prefix in ("", "tenant-b/"):
+                s3.upload_file(str(DIST / "cpu" / f"{name}.tar.gz"), BUCKET, f"{prefix}{name}.tar.gz")
         Deployer(local).multi_model("ensembles")
         runtime = local.client("sagemaker-runtime", read_timeout=120)
         ask(runtime, "bert_trt.tar.gz", texts, 40)
@@ -39,14 +41,6 @@ def main(picture: Path) -> None:
             browser.open(local.url)
             browser.wait("document.getElementById('connection')?.textContent == 'live'")
             browser.picture(picture)
-
-
-def upload(local: LocalEndpoint) -> None:
-    s3 = local.client("s3")
-    s3.create_bucket(Bucket=BUCKET)
-    for name in ("bert_trt", "dali_inception"):
-        for prefix in ("", "tenant-b/"):
-            s3.upload_file(str(DIST / "cpu" / f"{name}.tar.gz"), BUCKET, f"{prefix}{name}.tar.gz")
 
 
 def ask(runtime: Any, model: str, payload: Payload, times: int) -> None:

@@ -1,7 +1,5 @@
 """Fused ensembles on the local endpoint: their steps at /metrics and on the status page, as those of drawn ones."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,12 +1,10 @@
 """The gateway's container on an endpoint, through boto3: two variants, their ends and restarts, and the log."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.conftest import BUCKET, Deployer, page
+from tests.endpoint.conftest import BUCKET, Deployer, in_service, page
 from tests.endpoint.test_metrics import samples
 from tests.gateway.repository import files
 from tests.triton.test_server import wait_until
@@ -23,10 +21,11 @@ from triton_ensembles.ground.processes import descendants
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/triton-ensembles-gateway:1"
 NAME = "by-name"
+ONE = {"x": [1]}
 
 
-@pytest.fixture(scope="module")
-def endpoint(local: LocalEndpoint, sagemaker: Any) -> Iterator[str]:
+@pytest.fixture(scope="module", autouse=True)
+def endpoint(local: LocalEndpoint, sagemaker: Any) -> Iterator[None]:
     """Three of four requests are for "old", whose model adds 1; "new" adds 100."""
     newer = files()["numbers/1/model.py"].replace(b"x + 1", b"x + 100")
     deployer = Deployer(local)
@@ -34,22 +33,16 @@ def endpoint(local: LocalEndpoint, sagemaker: Any) -> Iterator[str]:
         deployer.put(f"gateway/{name}.tar.gz", {**files(), **changed})
         deployer.model(name, f"s3://{BUCKET}/gateway/{name}.tar.gz", "SingleModel", Image=IMAGE)
     deployer.config(NAME, "old", "new", weights=(3, 1))
-    yield deployer.endpoint(NAME, NAME)
+    deployer.endpoint(NAME, NAME)
+    yield
     sagemaker.delete_endpoint(EndpointName=NAME)
 
 
-@pytest.fixture
-def ask(runtime: Any, endpoint: str) -> Callable[..., tuple[str, Any]]:
-    def ask(name: str, payload: dict[str, Any], **options: Any) -> tuple[str, Any]:
-        """The variant that answered, and the result."""
-        body = json.dumps({"modelname": name, "payload": payload})
-        answer = runtime.invoke_endpoint(EndpointName=endpoint, Body=body, **options)
-        return answer["InvokedProductionVariant"], json.load(answer["Body"])["result"]
-
-    return ask
-
-
-Ask = Callable[..., tuple[str, Any]]
+def ask(runtime: Any, name: str, payload: dict[str, Any], **options: Any) -> tuple[str, Any]:
+    """The variant that answered, and the result."""
+    body = json.dumps({"modelname": name, "payload": payload})
+    answer = runtime.invoke_endpoint(EndpointName=NAME, Body=body, **options)
+    return answer["InvokedProductionVariant"], json.load(answer["Body"])["result"]
 
 
 def log(local: LocalEndpoint) -> str:
@@ -65,30 +58,29 @@ def container(local: LocalEndpoint, variant: str) -> int:
     raise AssertionError(f"no container of {variant} runs")
 
 
-def test_variants_share_the_requests_and_are_counted_apart(ask: Ask, local: LocalEndpoint) -> None:
+def test_variants_share_the_requests_and_are_counted_apart(local: LocalEndpoint, sagemaker: Any, runtime: Any) -> None:
     counts = {variant: counted(local, "Invocations", variant) for variant in ("new", "old")}
-    answers = Counter((variant, *result) for variant, result in (ask("numbers", {"x": [1]}) for _ in range(100)))
+    answers = Counter((variant, *result) for variant, result in (ask(runtime, "numbers", ONE) for _ in range(100)))
     assert answers.keys() == {("old", 2.0), ("new", 101.0)}
     assert answers["old", 2.0] > answers["new", 101.0]
-    for variant, value in (("new", 101), ("old", 2)):
-        assert ask("numbers", {"x": [1]}, TargetVariant=variant) == (variant, [value])
     for variant, value in (("new", 101.0), ("old", 2.0)):
+        assert ask(runtime, "numbers", ONE, TargetVariant=variant) == (variant, [value])
         assert counted(local, "Invocations", variant) - counts[variant] == answers[variant, value] + 1
+    shares = [{"VariantName": name, "DesiredWeight": weight} for name, weight in (("new", 1.0), ("old", 0.0))]
+    sagemaker.update_endpoint_weights_and_capacities(EndpointName=NAME, DesiredWeightsAndCapacities=shares)
+    in_service(sagemaker, NAME)
+    assert {ask(runtime, "numbers", ONE)[0] for _ in range(10)} == {"new"}
 
 
 def counted(local: LocalEndpoint, name: str, variant: str) -> float:
     """A counter of the variant, not of one of its models."""
-    counters = [sample for sample in samples(local, NAME) if sample.name == f"sagemaker_{name}_total"]
-    return sum(
-        sample.value
-        for sample in counters
-        if sample.labels["variant"] == variant and not sample.labels.get("target_model")
-    )
+    counters = [each for each in samples(local, NAME) if each.name == f"sagemaker_{name}_total"]
+    return sum(each.value for each in counters if each.labels["variant"] == variant and not each.labels["target_model"])
 
 
-def test_a_refusal_tells_boto3_what_there_is(ask: Ask, runtime: Any) -> None:
+def test_a_refusal_tells_boto3_what_there_is(runtime: Any) -> None:
     with pytest.raises(runtime.exceptions.ModelError) as caught:
-        ask("nobody", {})
+        ask(runtime, "nobody", {})
     assert caught.value.response["OriginalStatusCode"] == 404
     message = "there is no model 'nobody'; there are numbers, words, size, waits"
     assert caught.value.response["OriginalMessage"] == message
@@ -98,21 +90,21 @@ def test_a_refusal_tells_boto3_what_there_is(ask: Ask, runtime: Any) -> None:
 
 @pytest.mark.parametrize("killed", ["tritonserver", "gateway"])
 def test_a_container_that_is_killed_is_replaced_and_only_what_was_under_way_fails(
-    killed: str, ask: Ask, local: LocalEndpoint, runtime: Any, tmp_path: Path
+    killed: str, local: LocalEndpoint, runtime: Any, tmp_path: Path
 ) -> None:
     first = container(local, "old")
     left = [first, *descendants(first)]
     gate = tmp_path / "gate"
     before = counted(local, "Invocation5XXErrors", "old")
     with ThreadPoolExecutor() as pool:
-        slow = pool.submit(ask, "waits", {"path": str(gate)}, TargetVariant="old")
+        slow = pool.submit(ask, runtime, "waits", {"path": str(gate)}, TargetVariant="old")
         wait_until(gate.with_name("gate.reached").exists)
         os.kill(descendants(first)[0] if killed == "tritonserver" else first, signal.SIGKILL)
         with pytest.raises(ClientError, match=r"InternalFailure.*the container ended while it worked on the request"):
             slow.result()
     # These wait for the next container; the other variant's is untouched.
-    assert ask("numbers", {"x": [1]}, TargetVariant="old") == ("old", [2])
-    assert ask("numbers", {"x": [1]}, TargetVariant="new") == ("new", [101])
+    assert ask(runtime, "numbers", ONE, TargetVariant="old") == ("old", [2])
+    assert ask(runtime, "numbers", ONE, TargetVariant="new") == ("new", [101])
     assert counted(local, "Invocation5XXErrors", "old") == before + 1
     assert container(local, "old") != first
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
@@ -122,6 +114,6 @@ def test_a_container_that_is_killed_is_replaced_and_only_what_was_under_way_fail
     assert killed == "gateway" or "tritonserver ended on its own with signal 9" in log(local)
 
 
-def test_the_log_has_what_the_models_print(ask: Ask, local: LocalEndpoint) -> None:
-    ask("words", {"text": "logged", "img": "AAAA"}, TargetVariant="old")
+def test_the_log_has_what_the_models_print(local: LocalEndpoint, runtime: Any) -> None:
+    ask(runtime, "words", {"text": "logged", "img": "AAAA"}, TargetVariant="old")
     wait_until(lambda: "1 words" in log(local))

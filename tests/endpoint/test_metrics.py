@@ -1,12 +1,12 @@
 """What is counted: at /metrics, in CloudWatch's API, and how it is added up."""
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 import requests
@@ -44,9 +44,7 @@ def one(found: list[Sample], name: str, **labels: str) -> float:
     return value
 
 
-def test_two_archives_with_equal_insides_are_counted_apart(
-    deployer: Deployer, local: LocalEndpoint, runtime: Any
-) -> None:
+def test_archives_with_equal_insides_are_counted_apart(deployer: Deployer, local: LocalEndpoint, runtime: Any) -> None:
     for name in ("left", "right"):
         deployer.put(f"twin/{name}.tar.gz", archives.ensemble("same", f"{name}.step") | archives.model(f"{name}.step"))
     deployer.multi_model("twins")
@@ -89,6 +87,19 @@ def test_a_minute_that_fails_does_not_end_the_publishing(monkeypatch: pytest.Mon
     asyncio.run(publish())
 
 
+def test_counters_are_differences_and_what_is_no_number_or_no_metric_of_triton_is_left_out() -> None:
+    """A restarted server begins again at 0; a custom metric would cost money on AWS."""
+    minutes = MinuteStatistics()
+    publisher = TritonPublisher(triton.TritonMetrics(cast(Any, None)), lambda: iter(()), minutes)
+    labels = 'endpoint="e",variant="v",instance="0",target_model="m",model="a",version="1"'
+    for count in (5, 7, 2):
+        text = f"# TYPE nv_count counter\nnv_count{{{labels}}} {count}\n# TYPE own gauge\nown{{{labels}}} 1\n"
+        publisher.record(f"{text}# TYPE nv_gauge gauge\nnv_gauge{{{labels}}} NaN\n", {("e", "v"): "Mine"})
+    data = [datum for namespace, data in minutes.take().items() for datum in data if namespace == "Mine"]
+    assert {datum["MetricName"] for datum in data} == {"nv_count"}
+    assert sum(datum["StatisticValues"]["Sum"] for datum in data) == 5 + 2 + 2
+
+
 def test_errors_of_the_container_are_counted_and_mistyped_models_get_no_series(
     deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any
 ) -> None:
@@ -103,9 +114,7 @@ def test_errors_of_the_container_are_counted_and_mistyped_models_get_no_series(
     assert not [each for each in found if each.labels.get("target_model") == "nobody" and "Invocations" in each.name]
 
 
-def test_cloudwatch_answers_from_the_same_numbers(
-    deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any
-) -> None:
+def test_cloudwatch_has_the_same_numbers(deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any) -> None:
     deployer.multi_model("watched")
     for _ in range(4):
         ask(runtime, "watched", "one.tar.gz", 1)
@@ -125,10 +134,6 @@ def test_cloudwatch_answers_from_the_same_numbers(
     assert statistic("ModelLoadingWaitTime", "SampleCount") == 1
     names = {each["MetricName"] for each in cloudwatch.list_metrics(Dimensions=dimensions)["Metrics"]}
     assert {"OverheadLatency", "ModelDownloadingTime", "LoadedModelCount"} <= names
-    metric = {"Namespace": "AWS/SageMaker", "MetricName": "Invocations", "Dimensions": dimensions}
-    query = {"Id": "q", "MetricStat": {"Metric": metric, "Period": 7200, "Stat": "Sum"}}
-    (result,) = cloudwatch.get_metric_data(MetricDataQueries=[query], **window)["MetricDataResults"]
-    assert sum(result["Values"]) == 4
     # The CPU is measured as the memory is.
     wait_until(lambda: any(each.name == "sagemaker_CPUUtilization_percent" for each in samples(local, "watched")))
     own = {"Namespace": "/aws/sagemaker/Endpoints", "MetricName": "CPUUtilization", "Dimensions": dimensions[:1]}
@@ -154,33 +159,24 @@ def test_an_unpacked_environment_is_shown_wherever_the_disk_is(
     assert "DiskUtilization" in names and "UnpackedEnvironments" not in names
 
 
-def test_percentiles_of_cloudwatch_are_refused_with_the_cure(local: LocalEndpoint) -> None:
-    cloudwatch, now = local.client("cloudwatch"), datetime.now(UTC)
-    window = {"StartTime": now - timedelta(hours=1), "EndTime": now}
-    metric: dict[str, Any] = {"Namespace": "AWS/SageMaker", "MetricName": "ModelLatency"}
-    query = {"Id": "q", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "p50"}}
-    for error in (
-        refused(cloudwatch.get_metric_statistics, **metric, **window, Period=60, ExtendedStatistics=["p50"]),
-        refused(cloudwatch.get_metric_data, MetricDataQueries=[query], **window),
-    ):
-        assert error[0] == "NotSupportedLocally"
-        assert "the statistic p50" in error[1] and "ask for Sum" in error[1]
-
-
-def test_expressions_and_odd_periods_of_cloudwatch_are_refused(local: LocalEndpoint) -> None:
+def test_percentiles_expressions_and_odd_periods_are_refused_with_the_cure(local: LocalEndpoint) -> None:
     cloudwatch, now = local.client("cloudwatch"), datetime.now(UTC)
     window = {"StartTime": now - timedelta(hours=1), "EndTime": now}
     metric: dict[str, Any] = {"Namespace": "AWS/SageMaker", "MetricName": "ModelLatency"}
     expression = {"Id": "e", "Expression": "SUM(METRICS())", "Period": 60}
     code, message = refused(cloudwatch.get_metric_data, MetricDataQueries=[expression], **window)
     assert code == "NotSupportedLocally" and "the expression SUM(METRICS())" in message
-    for period in (45, 90):
-        query = {"Id": "q", "MetricStat": {"Metric": metric, "Period": period, "Stat": "Sum"}}
-        for error in (
-            refused(cloudwatch.get_metric_statistics, **metric, **window, Period=period, Statistics=["Sum"]),
+    for period, kind, statistic, expected, words in (
+        (45, "Statistics", "Sum", "ValidationError", "multiple of 60"),
+        (90, "Statistics", "Sum", "ValidationError", "multiple of 60"),
+        (60, "ExtendedStatistics", "p50", "NotSupportedLocally", "the statistic p50.*ask for Sum"),
+    ):
+        query = {"Id": "q", "MetricStat": {"Metric": metric, "Period": period, "Stat": statistic}}
+        for code, message in (
+            refused(cloudwatch.get_metric_statistics, **metric, **window, Period=period, **{kind: [statistic]}),
             refused(cloudwatch.get_metric_data, MetricDataQueries=[query], **window),
         ):
-            assert error[0] == "ValidationError" and "multiple of 60" in error[1]
+            assert code == expected and re.search(words, message)
 
 
 def test_periods_begin_with_the_start_time_rounded_down_as_on_aws(local: LocalEndpoint) -> None:
@@ -238,7 +234,8 @@ def test_a_recorded_value_is_in_all_three_places() -> None:
     assert one(found, "sagemaker_ModelLatency_microseconds_sum", target_model="m") == 2501 * 2502 / 2
     assert one(found, "sagemaker_ModelLatency_microseconds_bucket", target_model="m", le="1000.0") == 1000
     latest = metrics.latest("e", "v", "m", "ModelLatency")
-    assert (len(latest), percentiles(latest)[0]) == (1000, 2.0015)  # milliseconds
+    assert (len(latest), percentiles(latest)) == (1000, (2.0015, 2.4011, 2.49101))  # milliseconds
+    assert percentiles([5000.0]) == (5, 5, 5)
     data = metrics.minutes.take()["AWS/SageMaker"]
     assert sum(datum["StatisticValues"]["SampleCount"] for datum in data) == 2501
 
@@ -292,22 +289,12 @@ def test_the_labels_of_a_model_are_put_together_once_for_all_its_lines(monkeypat
     hashes = {f"{number:032x}": f"m{number}" for number in range(50)}
     given = [f'model="step",namespace="/opt/ml/models/{each}/model",version="1"' for each in hashes]
     lines = [f"nv_{name}{{{labels}}} 1" for name in "abcdefgh" for labels in given]
-    asked: list[str] = []
-
-    def labels_of(labels: triton._Labels, given: str, of: Callable[..., Any] = triton._Labels.__call__) -> Any:
-        asked.append(given.removesuffix("}"))
-        return of(labels, given)
-
-    monkeypatch.setattr(triton._Labels, "__call__", labels_of)
-    source = triton.Source("", {"endpoint": "e"}, hashes, single=False)
+    source = Source("", {"endpoint": "e"}, hashes, single=False)
+    labels_of = Mock(wraps=triton._Labels(source))
+    monkeypatch.setattr(triton, "_Labels", lambda _: labels_of)
     merged = triton._merged([source], ["\n".join(lines)], ("",)).splitlines()
-    assert asked == given
+    assert labels_of.call_count == len(given)
     assert len(merged) == len(lines) and 'nv_h{endpoint="e",target_model="m49",model="step"' in merged[-1]
-
-
-def test_percentiles_are_in_milliseconds_and_exist_for_a_single_value() -> None:
-    assert percentiles([1000.0 * n for n in range(101)]) == (50, 90, 99)
-    assert percentiles([5000.0]) == (5, 5, 5)
 
 
 def test_times_of_steps_are_put_together_over_instances() -> None:

@@ -1,7 +1,5 @@
 """The status page in a real Chromium: what it shows, and that it updates by itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +19,7 @@ def test_the_page_is_whole_without_a_script(local: LocalEndpoint, shared: str) -
     assert shared in reply.text and "InService" in reply.text
 
 
-def test_models_appear_and_disappear_without_a_reload(
-    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any
-) -> None:
+def test_models_appear_and_disappear(browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any) -> None:
     browser.open(local.url)
     browser.wait("document.getElementById('connection')?.textContent == 'live'")
     browser.evaluate("window.mark = 1")  # a reload would remove it
@@ -39,9 +35,7 @@ def test_models_appear_and_disappear_without_a_reload(
     assert "ModelCacheSetting Disabled" in browser.text()
 
 
-def test_what_is_loaded_how_often_and_how_long_it_took(
-    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any
-) -> None:
+def test_loads_hits_and_latencies(browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any) -> None:
     deployer.put("shown/one.tar.gz", archives.ensemble("both", "one") | archives.model("one"))
     deployer.multi_model("shown")
     for _ in range(5):

@@ -1,7 +1,5 @@
 """The status page in a real Chromium, with a hundred models of which most wait until others are loaded."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import urllib.request
@@ -20,6 +18,7 @@ WAITING = 100 + 2 * (os.cpu_count() or 1)  # for as many loads at a time, and a 
 ALL = WAITING + 2
 Ask = Callable[[str], HTTPConnection]
 LONG = "a-long-name-without-a-place-to-break-it-" * 4
+TOPS = "['.totals', '.errors', '.models', '.fold'].map(it => document.querySelector(it).getBoundingClientRect().top)"
 ROWS = "[...document.querySelectorAll('.models tbody tr')].map(row => row.dataset.model)"
 
 
@@ -78,10 +77,7 @@ def page(many: Ask, browser: Browser, local: LocalEndpoint) -> Callable[..., Non
 
 def test_totals_come_first_then_errors_then_twenty_rows_and_the_rest_is_folded(page: Any, browser: Browser) -> None:
     page("?sort=name")
-    tops = (
-        "['.totals', '.errors', '.models', '.fold'].map(it => document.querySelector(it).getBoundingClientRect().top)"
-    )
-    found = browser.evaluate(tops)
+    found = browser.evaluate(TOPS)
     assert found == sorted(found)
     totals = browser.evaluate("document.querySelector('.totals').innerText").split()
     assert totals[:3] == ["models", str(ALL), "queued"]
@@ -93,9 +89,7 @@ def test_totals_come_first_then_errors_then_twenty_rows_and_the_rest_is_folded(p
     assert browser.evaluate(ROWS) == sorted(browser.evaluate(ROWS))
 
 
-def test_the_same_error_of_many_models_is_one_line(
-    page: Any, browser: Browser, many: Ask, local: LocalEndpoint
-) -> None:
+def test_equal_errors_are_one_line(page: Any, browser: Browser, many: Ask, local: LocalEndpoint) -> None:
     page()
     of_missing = "[...document.querySelectorAll('.errors > *')].filter(error => error.innerText.includes('missing-'))"
     assert browser.evaluate(f"{of_missing}.length") == 1
@@ -109,15 +103,6 @@ def test_the_same_error_of_many_models_is_one_line(
     browser.wait("document.querySelector('.errors').innerText.includes('text.tar.gz')")
     errors = browser.evaluate("document.querySelector('.errors').innerText")
     assert 0 <= errors.index("text.tar.gz") < errors.index(names)
-
-
-def test_a_model_that_waits_says_so(page: Any, browser: Browser) -> None:
-    page()
-    browser.evaluate("document.querySelector('.totals .loading a').click()")
-    browser.wait(f"document.querySelectorAll('.models .state.loading').length == Math.min(20, {total('loading')})")
-    page("?filter=queued")
-    states = browser.evaluate("[...document.querySelectorAll('.models .state')].map(state => state.innerText)")
-    assert states == ["queued"] * 20
 
 
 def test_typing_filters_without_a_reload(page: Any, browser: Browser, local: LocalEndpoint) -> None:

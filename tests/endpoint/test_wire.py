@@ -1,16 +1,15 @@
 """What no boto3 client sends, but others do."""
 
-from __future__ import annotations
-
 import re
 import socket
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 import requests
 
-from tests.endpoint.conftest import BUCKET, Deployer
+from tests.endpoint.conftest import BUCKET, Deployer, ask, page
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -21,18 +20,16 @@ def address(local: LocalEndpoint) -> tuple[str, int]:
     return host, int(port)
 
 
-def exchange(local: LocalEndpoint, data: bytes) -> bytes:
-    """Everything that comes back until the server closes the connection."""
-    with socket.create_connection(address(local), timeout=300) as connection:
-        connection.sendall(data)
-        return b"".join(iter(lambda: connection.recv(65536), b""))
-
-
 def invocation(local: LocalEndpoint, endpoint: str, model: str, *values: float) -> bytes:
     body = archives.body(*values)
     head = f"POST /endpoints/{endpoint}/invocations HTTP/1.1\r\nHost: {local.url.removeprefix('http://')}\r\n"
     head += f"X-Amzn-SageMaker-Target-Model: {model}\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
+
+
+def in_flight(local: LocalEndpoint) -> int:
+    """The number of requests that endpoints are answering, on the status page."""
+    return sum(map(int, re.findall(r"in flight</dt><dd>(\d+)", page(local))))
 
 
 def test_the_request_of_a_client_that_is_gone_is_not_executed(
@@ -42,23 +39,38 @@ def test_the_request_of_a_client_that_is_gone_is_not_executed(
     note = f"open({str(done)!r}, 'a').write(str(x[0]) + ' ')"
     deployer.put("queued.tar.gz", archives.model("queued", initialize=gate.wait, execute=note))
 
-    def in_flight() -> int:
-        found = re.search(r"<dt>in flight</dt><dd>(\d+)", requests.get(local.url, timeout=30).text)
-        return int(found[1]) if found else -1
-
     kept, dropped = (socket.create_connection(address(local), timeout=30) for _ in range(2))
     with kept:
         kept.sendall(invocation(local, shared, "queued.tar.gz", 1))
         with dropped:
             dropped.sendall(invocation(local, shared, "queued.tar.gz", 2))
             wait_until(gate.reached)
-            wait_until(lambda: in_flight() == 2)
-        wait_until(lambda: in_flight() == 1)
+            wait_until(lambda: in_flight(local) == 2)
+        wait_until(lambda: in_flight(local) == 1)
         gate.open()
         answer = b""
         while b'"data":[1.0]' not in answer:
             answer += kept.recv(65536)
     assert done.read_text() == "1.0 "
+
+
+def test_a_client_that_leaves_before_it_has_asked_affects_no_other(
+    local: LocalEndpoint, shared: str, runtime: Any
+) -> None:
+    with socket.create_connection(address(local), timeout=30) as connection:
+        connection.sendall(invocation(local, shared, "one.tar.gz", 1)[:-5])
+    assert ask(runtime, shared, "one.tar.gz", 2) == [2]
+
+
+def test_a_client_that_does_not_read_holds_no_model(local: LocalEndpoint, shared: str, deployer: Deployer) -> None:
+    """Otherwise that model is never evicted, and deleting the endpoint waits for it."""
+    deployer.put("wide.tar.gz", archives.model("wide", execute="x = np.tile(x, 3_000_000)"))
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(address(local))
+        connection.sendall(invocation(local, shared, "wide.tar.gz", 1))
+        wait_until(lambda: in_flight(local) == 1)
+        wait_until(lambda: in_flight(local) == 0)  # the endpoint waits for 60 s
 
 
 @pytest.mark.parametrize(
@@ -68,13 +80,14 @@ def test_requests_as_for_a_proxy_are_bad(local: LocalEndpoint, target: str) -> N
     host = local.url.removeprefix("http://")
     method = {"*": "OPTIONS", "example.org:80": "CONNECT"}.get(target, "POST")
     head = f"{method} {target.format(host=host)} HTTP/1.1\r\nHost: {host}\r\n"
-    answer = exchange(local, f"{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode())
+    with socket.create_connection(address(local), timeout=300) as connection:
+        connection.sendall(f"{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode())
+        answer = connection.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 400")
     assert b"send the path alone" in answer
 
 
 SIGNED = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
-GRANITE = "GraniteServiceVersion20100801"
 STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-01-01T00:00:00Z&Period=60"
 
 

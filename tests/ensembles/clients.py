@@ -1,26 +1,20 @@
 """What clients of the ensembles do: photographs as they are sent, and requests over KServe v2 with tritonclient."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import requests
 import tritonclient.grpc as grpc
 import tritonclient.http as http
 from PIL import Image
 from tritonclient.utils import np_to_triton_dtype
 
 from checkout import ENSEMBLES
-from tests.triton.test_server import wait_until
 from triton_ensembles.project.examples.place import examples_folder
-from triton_ensembles.project.examples.tensor import pixels
-from triton_ensembles.triton.server import TritonServer
 
 Array = npt.NDArray[Any]
 PHOTOGRAPHS = sorted(examples_folder(ENSEMBLES / "dali_inception").glob("*.jpg"))
@@ -34,7 +28,7 @@ def rows(images: Sequence[bytes]) -> Array:
     return batch
 
 
-def infer(client: Any, model: str, inputs: Mapping[str, Array], version: str = "") -> dict[str, Array]:
+def infer(client: Any, model: str, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """The output tensors by name, over HTTP or gRPC. Raises tritonclient's InferenceServerException."""
     module = http if isinstance(client, http.InferenceServerClient) else grpc
     tensors = [
@@ -42,43 +36,9 @@ def infer(client: Any, model: str, inputs: Mapping[str, Array], version: str = "
     ]
     for tensor, array in zip(tensors, inputs.values(), strict=True):
         tensor.set_data_from_numpy(np.ascontiguousarray(array))
-    result = client.infer(model, tensors, model_version=version)
+    result = client.infer(model, tensors)
     outputs = result.get_response()["outputs"] if module is http else result.get_response(as_json=True)["outputs"]
     return {output["name"]: result.as_numpy(output["name"]) for output in outputs}
-
-
-def answers_each_way(
-    server: TritonServer, model: str, name: str, array: Array, *, with_json: bool = True
-) -> dict[str, Array]:
-    """The model's only output over HTTP in binary, over gRPC, and over HTTP in JSON."""
-    with (
-        http.InferenceServerClient(server.http_url, network_timeout=120, connection_timeout=120) as over_http,
-        grpc.InferenceServerClient(server.grpc_url) as over_grpc,
-    ):
-        clients = {"http": over_http, "grpc": over_grpc}
-        answers = {way: next(iter(infer(client, model, {name: array}).values())) for way, client in clients.items()}
-    if with_json:
-        texts = array.dtype == np.object_
-        data = [text.decode() for text in array.ravel()] if texts else array.tolist()
-        tensor = {"name": name, "shape": array.shape, "datatype": np_to_triton_dtype(array.dtype), "data": data}
-        url = f"http://{server.http_url}/v2/models/{model}/infer"
-        (output,) = requests.post(url, json={"inputs": [tensor]}, timeout=300).json()["outputs"]
-        answers["json"] = np.array(output["data"]).reshape(output["shape"])
-    return answers
-
-
-def executions(server: TritonServer, model: str, count: int, send: Callable[[], object]) -> int:
-    """In how many executions the model answers the ``count`` rows that ``send`` sends."""
-    with grpc.InferenceServerClient(server.grpc_url) as client:
-
-        def counts() -> tuple[int, int]:
-            (stats,) = client.get_inference_statistics(model).model_stats
-            return stats.inference_count, stats.execution_count
-
-        before = counts()
-        send()
-        wait_until(lambda: counts()[0] - before[0] == count)  # Triton counts an execution after its answers
-        return counts()[1] - before[1]
 
 
 def saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
@@ -98,23 +58,12 @@ def png(width: int, height: int, lines: bytes, *, bits: int = 8, interlaced: boo
     )
 
 
-def shots() -> dict[str, bytes]:
-    """The photographs, upright and lying on their side by their EXIF orientation, and one of odd and small sides."""
-    images = {path.stem: path.read_bytes() for path in PHOTOGRAPHS}
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    turned, small = Image.open(PHOTOGRAPHS[0]), Image.open(PHOTOGRAPHS[1]).resize((97, 61))
-    images["turned"] = saved(turned, "JPEG", quality=90, exif=exif)
-    images["small"] = saved(small, "JPEG", quality=90)
-    return images
-
-
-SHOTS = shots()
-
-
-def imagenet_pixels(image: bytes) -> npt.NDArray[np.float32]:
-    """An encoded image as resnet_pytorch takes it, FP32 [3, 224, 224]."""
-    return pixels(image, height=224, width=224, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+SIDEWAYS = Image.Exif()  # as a camera that was turned has it
+SIDEWAYS[0x0112] = 6
+SHOTS = {path.stem: path.read_bytes() for path in PHOTOGRAPHS} | {
+    "turned": saved(Image.open(PHOTOGRAPHS[0]), "JPEG", quality=90, exif=SIDEWAYS),
+    "small": saved(Image.open(PHOTOGRAPHS[1]).resize((97, 61)), "JPEG", quality=90),
+}
 
 
 def embed(client: http.InferenceServerClient, texts: Sequence[str], model: str = "bert_trt") -> npt.NDArray[np.float32]:

@@ -5,32 +5,21 @@ The quick brown fox jumps over the lazy dog.
 Der schnelle braune Fuchs springt über den faulen Hund.
 Le vif renard brun saute par-dessus le chien paresseux.
 El veloz zorro marrón salta sobre el perro perezoso.
-La rapida volpe marrone salta sopra il cane pigro.
-A rápida raposa castanha salta sobre o cão preguiçoso.
-De snelle bruine vos springt over de luie hond.
-Den hurtige brune ræv springer over den dovne hund.
-Nopea ruskea kettu hyppää laiskan koiran yli.
 Szybki brązowy lis przeskakuje nad leniwym psem.
-Rychlá hnědá liška skáče přes líného psa.
 A gyors barna róka átugrik a lusta kutya fölött.
 Hızlı kahverengi tilki tembel köpeğin üzerinden atlar.
 Быстрая коричневая лиса прыгает через ленивую собаку.
-Швидка коричнева лисиця стрибає через ледачого пса.
 Η γρήγορη καφέ αλεπού πηδάει πάνω από το τεμπέλικο σκυλί.
 השועל החום המהיר קופץ מעל הכלב העצלן.
 الثعلب البني السريع يقفز فوق الكلب الكسول.
-روباه قهوه‌ای چابک از روی سگ تنبل می‌پرد.
 तेज़ भूरी लोमड़ी आलसी कुत्ते के ऊपर से कूदती है।
 দ্রুত বাদামী শিয়াল অলস কুকুরের উপর লাফ দেয়।
 விரைவான பழுப்பு நரி சோம்பேறி நாயின் மீது குதிக்கிறது.
 สุนัขจิ้งจอกสีน้ำตาลกระโดดข้ามสุนัขขี้เกียจ
 敏捷的棕色狐狸跳过了懒狗。
-敏捷的棕色狐狸跳過了懶狗。
 素早い茶色の狐がのろまな犬を飛び越える。
 빠른 갈색 여우가 게으른 개를 뛰어넘는다.
 Con cáo nâu nhanh nhẹn nhảy qua con chó lười.
-Sonra ne oldu, kim bilir?
-Mbweha mwepesi wa kahawia anaruka juu ya mbwa mvivu.
 """.splitlines()
 
 _ODD = [
@@ -52,7 +41,7 @@ _ODD = [
     *("the " * count for count in (254, 255, 126)),
 ]
 
-_TOPICS = ["the weather", "a bank account", "an old violin", "tax law", "the moons of Jupiter", "bread", "a goal"]
+_TOPICS = ["the weather", "cold rain", "a bank account", "an old violin", "tax law", "Jupiter", "bread", "a goal"]
 _FRAMES = [
     "I would like to know more about {}.",
     "Nobody in the room had ever heard of {} before.",

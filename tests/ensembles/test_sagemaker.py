@@ -1,7 +1,5 @@
 """The archives as SageMaker uses them: unpacked into an empty folder, loaded with POST /models, invoked, unloaded."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ import requests
 import tritonclient.http as http
 
 from checkout import ENSEMBLES
-from tests.ensembles.small import NAMES
+from tests.ensembles.conftest import NAMES
 from triton_ensembles.building.built import Built
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.recipe.places import find_ensembles

@@ -1,7 +1,5 @@
 """yolov5 on the real server, against the same computations in torch and in loops, on photographs."""
 
-from __future__ import annotations
-
 import io
 import math
 from typing import Any
@@ -18,7 +16,7 @@ from ensembles.yolov5.yolox import Yolox
 from ensembles.yolov5.yolox import fill as fill_yolox
 from pipelines.dali_pipe import preprocess
 from tests.ensembles.clients import SHOTS, Array, infer, rows
-from tests.ensembles.small import YOLO, YOLO_OPTIONS
+from tests.ensembles.conftest import YOLO
 from triton_ensembles.building.places import Places
 from triton_ensembles.project.examples.answer import answer_lines
 from triton_ensembles.project.examples.folder import read_examples
@@ -79,8 +77,8 @@ def assert_objects(outputs: dict[str, Array], number: int, expected: list[tuple[
 
 @pytest.fixture(scope="module")
 def yolox() -> Yolox:
-    network = Yolox(width=YOLO_OPTIONS["width"]).eval()
-    fill_yolox(network, YOLO_OPTIONS["seed"])
+    network = Yolox(width=25).eval()
+    fill_yolox(network, 2021)  # as in the recipe
     return network
 
 
@@ -154,17 +152,6 @@ def test_ties_broken_rows_and_boxes_outside_of_the_picture(
     assert_objects(outputs, 0, expected_objects(predictions[0], sizes[0], decoded=cells == 25200))
 
 
-def test_a_side_whose_exponential_overflows_is_very_long(small_client: Any) -> None:
-    """Half precision makes such rows. Boxes without an end would have no overlap that can be compared."""
-    predictions = np.zeros((1, 8400, 85), np.float32)
-    for cell in (0, 8399):  # of the finest and the coarsest stride, so that one box is 16 times as large
-        predictions[0, cell, :6] = 0.5, 0.5, 200, 2, 1, 1
-    sizes = np.array([[[400, 640, 3], [400, 640, 3]]], np.int32)
-    outputs = infer(small_client, f"{YOLO}.postprocess", {"PREDICTIONS": predictions, "SIZES": sizes})
-    assert_objects(outputs, 0, expected_objects(predictions[0], sizes[0], decoded=False))
-    assert outputs["COUNT"].tolist() == [[2]]
-
-
 def test_an_image_without_objects_and_a_wrong_head_are_answered(small_client: Any) -> None:
     sizes = np.array([[[10, 10, 3], [640, 640, 3]]], np.int32)
     step, nothing = f"{YOLO}.postprocess", np.zeros((1, 8400, 85), np.float32)
@@ -172,8 +159,6 @@ def test_an_image_without_objects_and_a_wrong_head_are_answered(small_client: An
     assert empty["COUNT"].tolist() == [[0]] and empty["BOXES"].shape == (1, 0, 4)
     with pytest.raises(InferenceServerException, match="returns 84 rows, and YOLOX has 8400, YOLOv5 25200"):
         infer(small_client, step, {"PREDICTIONS": nothing[:, :84], "SIZES": sizes})
-    with pytest.raises(InferenceServerException, match="row 1 of DALI_INPUT_0: not an image"):
-        infer(small_client, YOLO, {"IMAGE": rows([SHOTS["china"], b"no image"])})
 
 
 def test_the_demo_draws_the_boxes(small_client: Any, small_places: Places) -> None:

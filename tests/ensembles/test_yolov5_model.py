@@ -1,7 +1,5 @@
 """Detectors of either head come out in one form: RGB from 0 to 255, any batch, the names of the config."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A client of the gateway: its own JSON, and requests of any kind."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,9 +1,9 @@
 """A small repository for the gateway: a model of two versions, one of strings and bytes, one that waits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
+
+from tests.files import write_files
 
 
 def _config(inputs: str, outputs: str, more: str = "") -> str:
@@ -126,7 +126,4 @@ def files() -> Mapping[str, bytes]:
 
 def write(folder: Path) -> Path:
     """The repository in ``folder``, which is returned."""
-    for path, content in files().items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
-    return folder
+    return write_files(folder, files())

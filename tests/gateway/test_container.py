@@ -1,7 +1,5 @@
 """The life of the gateway's container: readiness, SIGTERM, and the end of its Triton."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -9,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 import requests
 
 from tests.gateway.client import named, send
 from tests.gateway.repository import write
 from tests.triton.test_server import wait_until
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.gateway_server import GatewayServer
 
@@ -31,25 +31,13 @@ def test_requests_under_way_are_answered_at_sigterm(tmp_path: Path) -> None:
         wait_until(lambda: not server.alive())
 
 
-def test_the_container_ends_when_triton_does_and_says_so(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    with GatewayServer(write(tmp_path / "models"), log=log) as server:
-        os.kill(descendants(server.pid)[0], signal.SIGKILL)
-        wait_until(lambda: not server.alive())
-    assert "tritonserver ended on its own with signal 9, so the container ends" in log.read_text()
-
-
 def test_a_model_that_triton_lacks_ends_the_container_by_its_name(tmp_path: Path) -> None:
     """Otherwise it is never ready, and SageMaker says so after ten minutes, without a reason."""
     folder, log = write(tmp_path / "models"), tmp_path / "log"
     (folder / "file").rename(tmp_path / "elsewhere")
-    server = GatewayServer(folder, log=log)
-    server.launch()
-    try:
-        wait_until(lambda: not server.alive())
-        assert "error: the table names 'size version 1', and Triton has no" in log.read_text()
-    finally:
-        server.stop()
+    with pytest.raises(EnsembleError, match="stopped while it loaded"):
+        GatewayServer(folder, log=log).start()
+    assert "error: the table names 'size version 1', and Triton has no" in log.read_text()
 
 
 def test_a_step_that_has_ended_makes_the_container_unhealthy(tmp_path: Path) -> None:

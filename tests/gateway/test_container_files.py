@@ -1,26 +1,19 @@
 """What the image is built from: there is no Docker here, so its file and its scripts are held to their rules."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 
 from checkout import ROOT
 
-INSTRUCTION = re.compile(r"^([A-Z]+) +(.*)$", re.MULTILINE)
-
-
-def instructions() -> list[tuple[str, str]]:
-    text = (ROOT / "gateway" / "Dockerfile").read_text().replace("\\\n", " ")
-    return [match.groups() for match in INSTRUCTION.finditer(text)]
-
 
 def test_the_image_is_pinned_runs_without_root_and_copies_what_there_is() -> None:
-    of = dict(instructions())
+    text = (ROOT / "gateway" / "Dockerfile").read_text().replace("\\\n", " ")
+    instructions = re.findall(r"^([A-Z]+) +(.*)$", text, re.MULTILINE)
+    of = dict(instructions)
     assert re.search(r":\d\d\.\d\d-py3$", of["FROM"])
     assert of["USER"] not in ("root", "0")
-    copies = [arguments.split()[:-1] for kind, arguments in instructions() if kind == "COPY"]
+    copies = [arguments.split()[:-1] for kind, arguments in instructions if kind == "COPY"]
     copied = [word for words in copies for word in words if "--" not in word]
     for path in copied:
         assert path.startswith("dist/") or (ROOT / path).is_file(), path  # dist/: the wheel, which `make image` writes

@@ -1,7 +1,5 @@
 """The gateway's table: what is wrong with one is said with its line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -21,13 +19,6 @@ result = "Y"
 
 def test_the_table_of_the_project_is_valid() -> None:
     assert read_table(ROOT / "gateway" / "models.toml").models
-
-
-def test_the_first_version_of_a_name_is_the_default(tmp_path: Path) -> None:
-    (tmp_path / "models.toml").write_text(GOOD + GOOD.replace("3", "2") + GOOD.replace('"a"', '"b"'))
-    table = read_table(tmp_path / "models.toml")
-    versions = {name: [model.version for model in models] for name, models in table.by_name.items()}
-    assert versions == {"a": ["3", "2"], "b": ["3"]}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Results of tensors that do not go together."""
 
-from __future__ import annotations
-
 import pytest
 from tritonclient.grpc import InferResult
 from tritonclient.grpc import service_pb2 as kserve

@@ -1,7 +1,5 @@
 """Run the tests that need a GPU, and write docs/gpu-proof.md: make gpu-proof"""
 
-from __future__ import annotations
-
 import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,11 +9,10 @@ import pytest
 
 from checkout import ROOT
 from triton_ensembles.artifacts.tensorrt.plan_builders import find_gpu
-from triton_ensembles.ground.files import write_whole
+from triton_ensembles.ground.files import write_file
 from triton_ensembles.triton.home import VERSION
 
 REPORT = ROOT / "docs" / "gpu-proof.md"
-TOOLS = ("nvidia-dali-cuda130", "torch", "onnxruntime")
 
 
 class Proof:
@@ -36,17 +33,12 @@ class Proof:
 
 
 def page(machine: str, rows: list[tuple[str, str, str]]) -> str:
-    tools = ", ".join(f"{tool} {version(tool)}" for tool in TOOLS)
-    lines = [
-        "# Proven on a GPU",
-        "",
-        f"Written by `make gpu-proof` on {datetime.now(UTC):%Y-%m-%d}, {machine}, tritonserver {VERSION}, {tools}.",
-        "",
-        "| what | result | seen |",
-        "|---|---|---|",
-        *(f"| {name} | {result} | {seen} |" for name, result, seen in rows),
-    ]
-    return "\n".join(lines) + "\n"
+    tools = ", ".join(f"{tool} {version(tool)}" for tool in ("nvidia-dali-cuda130", "torch", "onnxruntime"))
+    written = (
+        f"Written by `make gpu-proof` on {datetime.now(UTC):%Y-%m-%d}, {machine}, tritonserver {VERSION}, {tools}."
+    )
+    table = "".join(f"| {' | '.join(row)} |\n" for row in [("what", "result", "seen"), ("---",) * 3, *rows])
+    return f"# Proven on a GPU\n\n{written}\n\n{table}"
 
 
 def main(report: Path = REPORT) -> int:
@@ -56,8 +48,7 @@ def main(report: Path = REPORT) -> int:
         return 1
     proof = Proof()
     code = pytest.main([str(Path(__file__).parent), "-m", "gpu", "-q"], plugins=[proof])
-    with write_whole(report) as partial:
-        partial.write_text(page(f"{found.name} (compute capability {found.compute_capability})", proof.rows))
+    write_file(report, page(f"{found.name} (compute capability {found.compute_capability})", proof.rows))
     print(report.read_text())
     return int(code)
 

@@ -1,28 +1,53 @@
 """What only a machine with a GPU can prove; the same comparisons on the CPU prove the comparisons.
 
-`make gpu-proof` runs the tests marked ``gpu`` and writes what each recorded as ``seen`` to docs/gpu-proof.md.
+`make gpu-proof` runs the tests marked ``gpu`` and writes what each recorded as ``seen`` to docs/gpu-proof.md. Single
+steps of the ensembles run in the pip-only server, with this project's own backends: NVIDIA's image is another proof.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+import tritonclient.http as http
 
 from benchmarks.examples import examples_of, photographs
+from checkout import PLACES
 from tests.ensembles.clients import infer
-from tests.gpu.steps import ON_CPU, ON_GPU, builder_of, model_file, served
+from tests.places import builder_of
+from tests.running import client_of
+from triton_ensembles.artifacts.tensorrt.plan_builders import find_gpu
 from triton_ensembles.building.made.tensorrt_plans import find_plans
+from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.model_config import ModelInstanceGroup
+from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target, gpu
 
 RELEASE = "24.10"  # for the profiles and the environment of the plan; any TensorRT will do here
+ON_CPU = replace(CPU, name="cpu-proof", chooses_engines=False, pads_batches=False)
+ON_GPU = replace(ON_CPU, name="gpu-proof", instance_kind=ModelInstanceGroup.KIND_GPU, dali_device="mixed")
+NO_GPU = pytest.mark.skipif(find_gpu() is None, reason="no NVIDIA GPU here (nvidia-smi finds none)")
 Record = Callable[[str, object], None]
 both_devices = pytest.mark.parametrize(
-    "target", [pytest.param(ON_CPU, id="cpu"), pytest.param(ON_GPU, id="gpu", marks=pytest.mark.gpu)]
+    "target", [pytest.param(ON_CPU, id="cpu"), pytest.param(ON_GPU, id="gpu", marks=[pytest.mark.gpu, NO_GPU])]
 )
+
+
+@contextmanager
+def served(ensemble: str, step: str, target: Target) -> Iterator[http.InferenceServerClient]:
+    """One step, staged for ``target`` and loaded alone."""
+    builder = builder_of(PLACES, ensemble, target)
+    made = {each.path: builder.make(each).path for each in builder.plan.artifacts if each.step == step}
+    with TemporaryDirectory() as scratch:
+        place = Path(scratch) / "models"
+        stage(builder.plan, place, artifacts=made, environments={})
+        flags = ["--model-control-mode=explicit", f"--load-model={ensemble}.{step}"]
+        with client_of(TritonServer([place], arguments=flags)) as client:
+            yield client
 
 
 @both_devices
@@ -51,7 +76,8 @@ def test_resnet_computes_the_same_logits_in_tritonserver(target: Target, record_
     images = np.stack([row["INPUT__0"] for row in examples_of("resnet_pytorch").rows()])
     with served("resnet_pytorch", "resnet", target) as client:
         found = infer(client, "resnet_pytorch.resnet", {"INPUT__0": images})["OUTPUT__0"]
-    file = builder_of("resnet_pytorch", CPU).make(model_file("resnet_pytorch", "resnet", CPU)).path
+    builder = builder_of(PLACES, "resnet_pytorch")
+    file = builder.make(builder.plan.selected["resnet"].file).path
     with torch.inference_mode():
         expected = torch.jit.load(file, map_location="cpu")(torch.from_numpy(images)).numpy()
     worst = float(np.abs(found - expected).max() / np.abs(expected).max())
@@ -60,16 +86,18 @@ def test_resnet_computes_the_same_logits_in_tritonserver(target: Target, record_
 
 
 @pytest.mark.gpu
+@NO_GPU
 def test_a_tensorrt_plan_is_built_and_agrees_with_onnx_runtime(record_property: Record) -> None:
     """Otherwise archives for the gpu target cannot be built on this machine, or embed texts differently."""
     target = gpu(RELEASE)
     target = replace(target, release=replace(target.release, tensorrt=""))
-    artifact = model_file("bert_trt", "bert-trt", target)
+    builder = builder_of(PLACES, "bert_trt", target)
+    artifact = builder.plan.selected["bert-trt"].file
     try:
         plans = find_plans("bert_trt", [artifact], target, None, print)
     except EnsembleError as error:
         pytest.skip(error.message)
-    facts = replace(builder_of("bert_trt", target), plans=plans).make(artifact).record["facts"]  # fails below 0.9995
+    facts = replace(builder, plans=plans).make(artifact).record["facts"]  # fails below 0.9995
     record_property(
         "seen",
         f"TensorRT {facts['tensorrt']}, {facts['precision']}, profiles {', '.join(facts['profiles'])}: lowest cosine "

@@ -1,7 +1,5 @@
 """`make gpu-proof`: a report only where there is a GPU, and with what failed or was not possible in it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -56,9 +56,3 @@ def test_every_command_refuses_it_as_wrong_usage(tmp_path: Path, command: str) -
     (folder / "models").mkdir()
     result = CliRunner().invoke(main, [command, str(folder / "models")])
     assert result.exit_code == 2, result.output
-
-
-def test_help_names_the_table() -> None:
-    for command in ("check", "serve", "endpoint", "build", "perf", "plan", "deploy"):
-        words = CliRunner().invoke(main, [command, "--help"], terminal_width=400).output
-        assert "[tool.triton-ensembles]" in words, command

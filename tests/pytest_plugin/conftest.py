@@ -1,7 +1,5 @@
 """A project of someone's own, whose tests are run by a pytest of their own that has the plugin as from a wheel."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable
@@ -12,20 +10,21 @@ import pytest
 from checkout import ROOT
 from tests.chain import write_chain
 from tests.core import PROJECT
+from tests.files import write_files
 
 Run = Callable[..., pytest.RunResult]
-METADATA = f"Metadata-Version: 2.1\nName: triton-ensembles\nVersion: {PROJECT['version']}\n"
 
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A PYTHONPATH on which the package is as `pip install` leaves it, with the entry points of pyproject.toml."""
-    folder = tmp_path_factory.mktemp("installed")
-    described = folder / f"triton_ensembles-{PROJECT['version']}.dist-info"
-    described.mkdir()
-    (described / "METADATA").write_text(METADATA)
-    points = [f"{name} = {module}" for name, module in PROJECT["entry-points"]["pytest11"].items()]
-    (described / "entry_points.txt").write_text("\n".join(["[pytest11]", *points, ""]))
+    folder, version = tmp_path_factory.mktemp("installed"), PROJECT["version"]
+    points = [f"{name} = {module}\n" for name, module in PROJECT["entry-points"]["pytest11"].items()]
+    files = {
+        "METADATA": f"Metadata-Version: 2.1\nName: triton-ensembles\nVersion: {version}\n",
+        "entry_points.txt": "".join(["[pytest11]\n", *points]),
+    }
+    write_files(folder / f"triton_ensembles-{version}.dist-info", files)
     return os.pathsep.join(map(str, (folder, ROOT)))
 
 

@@ -1,13 +1,12 @@
 """The fixture sagemaker_endpoint in a project of someone's own: clean for each test, and never AWS itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from tests.endpoint.hosting.archives import model, packed, written
+from tests.endpoint.hosting.archives import model, packed
+from tests.files import write_files
 from tests.pytest_plugin.conftest import Run
 from triton_ensembles.endpoint.local import LocalEndpoint
 
@@ -25,14 +24,12 @@ def ask(runtime, name, body=BODY):
 """
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a developer's machine is set up for: profiles, credentials, another endpoint, many retries, a proxy."""
-    (tmp_path / ".aws").mkdir()
-    (tmp_path / ".aws" / "config").write_text(
-        "[default]\nregion = eu-west-1\nendpoint_url = http://127.0.0.1:1\n[profile mine]\nregion = eu-west-2\n"
-    )
-    (tmp_path / ".aws" / "credentials").write_text("[mine]\naws_access_key_id = REAL\naws_secret_access_key = REAL\n")
+    config = "[default]\nregion = eu-west-1\nendpoint_url = http://127.0.0.1:1\n[profile mine]\nregion = eu-west-2\n"
+    credentials = "[mine]\naws_access_key_id = REAL\naws_secret_access_key = REAL\n"
+    write_files(tmp_path / ".aws", {"config": config, "credentials": credentials})
     proxy = {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"}
     keys = {"AWS_PROFILE": "mine", "AWS_ACCESS_KEY_ID": "REAL", "AWS_SESSION_TOKEN": "REAL"}
     settings = {"HOME": str(tmp_path), "AWS_USE_FIPS_ENDPOINT": "true", "AWS_MAX_ATTEMPTS": "9", **keys, **proxy}
@@ -40,9 +37,7 @@ def of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def test_no_test_sees_what_another_has_created_or_what_the_user_has_of_aws(
-    of_the_user: None, project: Path, run: Run
-) -> None:
+def test_no_test_sees_what_another_has_created_or_what_the_user_has_of_aws(project: Path, run: Run) -> None:
     model = project / "ensembles" / "chain" / "first" / "1" / "model.py"
     model.write_text(model.read_text().replace("time.sleep", "print('rows', len(requests), flush=True); time.sleep"))
     code = """
@@ -121,13 +116,13 @@ def test_no_test_sees_what_another_has_created_or_what_the_user_has_of_aws(
     assert "being-created" not in shown
 
 
-def test_a_single_model_endpoint(of_the_user: None, project: Path, run: Run) -> None:
+def test_a_single_model_endpoint(project: Path, run: Run) -> None:
     """Of a repository that a multi-model endpoint cannot serve: a model that calls another, and no ensemble."""
     call = """request = pb_utils.InferenceRequest(model_name="helper", requested_output_names=["Y"],
                 inputs=[pb_utils.Tensor("X", x)])
             x = pb_utils.get_output_tensor_by_name(request.exec(), "Y").as_numpy()"""
     helper = model("helper", execute="x = x * 10")
-    written(model("caller", execute=call) | helper, project / "calling")
+    write_files(project / "calling", model("caller", execute=call) | helper)
     (project / "pair.tar.gz").write_bytes(packed(model("a") | model("b")))
     code = """
         def test_it_answers_without_a_target_model(sagemaker_endpoint):
@@ -150,9 +145,7 @@ def test_a_single_model_endpoint(of_the_user: None, project: Path, run: Run) -> 
     run(_ASK + dedent(code)).assert_outcomes(passed=2)
 
 
-def test_what_an_endpoint_that_runs_already_holds_stays(
-    of_the_user: None, project: Path, run: Run, tmp_path: Path
-) -> None:
+def test_what_an_endpoint_that_runs_already_holds_stays(run: Run, tmp_path: Path) -> None:
     code = """
         from triton_ensembles.pytest_plugin import factories
 

@@ -1,10 +1,7 @@
 """The fixture triton_server in a project of someone's own: the real server, its log, its end."""
 
-from __future__ import annotations
-
 import os
 import re
-import shutil
 import signal
 import sys
 from pathlib import Path
@@ -13,6 +10,8 @@ from textwrap import dedent
 import pytest
 
 from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
+from tests.endpoint.hosting import archives
+from tests.files import write_files
 from tests.pytest_plugin.conftest import Run
 from tests.running import running
 from tests.triton.test_server import wait_until
@@ -29,18 +28,6 @@ def ask(server, shape=(1, 3)):
         return client.infer("chain", [tensor]).as_numpy("Y").tolist()
 """
 _PYTEST = ("pytest", "pytest-xdist", "pytest-timeout", "anyio", "hypothesis")  # what registers with pytest here
-_BROKEN = """
-import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    def initialize(self, args):
-        if args["model_name"]:
-            raise ValueError("no weights here")
-
-    def execute(self, requests):
-        raise pb_utils.TritonModelException("never called")
-"""
 
 
 def test_each_worker_starts_one_server_for_a_path_and_replaces_one_that_has_ended(project: Path, run: Run) -> None:
@@ -75,6 +62,7 @@ def test_processes_start_beside_clients_of_grpc(run: Run) -> None:
     code = """
         import subprocess
         import threading
+        from concurrent.futures import ThreadPoolExecutor
         import tritonclient.grpc as grpc
         from triton_ensembles.ground.processes import die_with_parent
 
@@ -87,24 +75,20 @@ def test_processes_start_beside_clients_of_grpc(run: Run) -> None:
                     with pytest.raises(grpc.InferenceServerException):
                         client.is_server_live(client_timeout=0.2)
 
-            threads = [threading.Thread(target=ask, args=[client]) for client in clients]
-            for thread in threads:
-                thread.start()
-            codes = [subprocess.run(["true"], preexec_fn=die_with_parent()).returncode for _ in range(200)]
-            ended.set()
-            for thread in threads:
-                thread.join()
-            assert set(codes) == {0}
+            with ThreadPoolExecutor(4) as pool:
+                asking = pool.map(ask, clients)
+                codes = {subprocess.run(["true"], preexec_fn=die_with_parent()).returncode for _ in range(200)}
+                ended.set()
+            assert codes == {0} and [*asking] == [None] * 4
     """
     run(_ASK + dedent(code)).assert_outcomes(passed=1)
 
 
 def test_a_failed_test_shows_what_the_server_wrote_meanwhile_and_no_more(project: Path, run: Run) -> None:
     """And what does not load is said in Triton's words, at once when it is asked for again, without our own lines."""
-    first, broken = project / "ensembles" / "chain" / "first", project / "ensembles" / "broken"
-    shutil.copytree(first, broken)
-    (broken / "1" / "model.py").write_text(_BROKEN)
-    model = first / "1" / "model.py"
+    raising = 'if args["model_name"]: raise ValueError("no weights here")'
+    write_files(project / "ensembles", archives.model("broken", initialize=raising))
+    model = project / "ensembles" / "chain" / "first" / "1" / "model.py"
     model.write_text(model.read_text().replace("time.sleep", "print('rows', len(requests), flush=True); time.sleep"))
     code = """
         def test_passes(triton_server):
@@ -126,7 +110,10 @@ def test_a_failed_test_shows_what_the_server_wrote_meanwhile_and_no_more(project
     """
     result = run(_ASK + dedent(code), "-v", "--tb=long")
     result.assert_outcomes(passed=2, failed=4)
-    failures = dict(zip(("fails", "reason", "broken", "again"), _failures(result), strict=True))
+    report = "\n".join(result.outlines).partition("= FAILURES ")[2].lstrip("=")
+    report = re.split("^=====", report, maxsplit=1, flags=re.MULTILINE)[0]
+    _, *parts = re.split(r"^_+ test_.* _+$", report, flags=re.MULTILINE)
+    failures = dict(zip(("fails", "reason", "broken", "again"), parts, strict=True))
     shown = failures["fails"].partition("- tritonserver log -")[2]
     assert "rows 1" in shown
     assert "successfully loaded" not in shown  # that was the test before
@@ -236,10 +223,3 @@ def test_no_server_outlives_the_tests(project: Path, number: int) -> None:
         process.wait(120)
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
     assert process.returncode == (2 if number == signal.SIGINT else -signal.SIGKILL)
-
-
-def _failures(result: pytest.RunResult) -> list[str]:
-    """The parts of the report that are about one failed test each."""
-    failures = "\n".join(result.outlines).partition("= FAILURES ")[2]
-    failures = re.split("^=====", failures.lstrip("="), maxsplit=1, flags=re.MULTILINE)[0]
-    return re.split(r"^_+ test_.* _+$", failures, flags=re.MULTILINE)[1:]

@@ -1,7 +1,5 @@
 """The rules of loading, which the endpoint and the simulation of plan share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

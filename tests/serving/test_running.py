@@ -1,7 +1,5 @@
 """``check --run``: every model in the real server, and each failure where its line can be told."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Model repositories as people have them: texts to a label, by a Python step, an ONNX network and a Python step."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The names of new ensembles: what Triton, a shell, a URL or a file system cannot take is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from triton_ensembles.ground.errors import EnsembleError

@@ -1,7 +1,5 @@
 """`new NAME` in an empty folder, as people run it: the project checks, builds, fuses, and passes its own tests."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -19,8 +17,8 @@ from triton_ensembles.version import __version__
 NAME = "mood-of.texts_2"
 
 
-def run(folder: Path, *command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PYTHONPATH": str(ROOT), "TRITON_ENSEMBLES_HOME": str(TRITON_HOME), **environment}
+def run(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = {"PYTHONPATH": str(ROOT), "TRITON_ENSEMBLES_HOME": str(TRITON_HOME)}
     words = [sys.executable, "-m", *map(str, command)]
     return subprocess.run(words, cwd=folder, env=os.environ | environment, capture_output=True, text=True)
 

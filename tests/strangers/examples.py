@@ -1,8 +1,5 @@
 """A request for each of the strangers' repositories, as KServe v2 has it, and the answer that its code means."""
 
-from __future__ import annotations
-
-import io
 import json
 import math
 from typing import Any
@@ -10,16 +7,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from tests.ensembles.clients import saved
+
 
 def _tensor(name: str, datatype: str, *data: Any, row: int | None = 1) -> dict[str, Any]:
     shape = [len(data)] if row is None else [len(data) // row, row]
     return {"name": name, "datatype": datatype, "shape": shape, "data": list(data)}
-
-
-def _png() -> bytes:
-    file = io.BytesIO()
-    Image.new("RGB", (40, 30), (10, 250, 10)).save(file, "PNG")
-    return file.getvalue()
 
 
 def _sigmoid(value: float) -> float:
@@ -45,7 +38,7 @@ _PLANS = ({"age": 1, "months": 0.5, "spend": 0.5, "plan": "premium"}, {"age": No
 
 REQUESTS: dict[str, list[dict[str, Any]]] = {
     "sentiment": [_tensor("TEXT", "BYTES", "The movie was great!", "the plot was boring and awful")],
-    "photos": [_tensor("IMAGE", "UINT8", *_png(), row=None)],
+    "photos": [_tensor("IMAGE", "UINT8", *saved(Image.new("RGB", (40, 30), (10, 250, 10)), "PNG"), row=None)],
     "bls": [_tensor("text", "BYTES", "the movie was good", "the plot was not boring or bad at all", row=None)],
     "branches": [
         _tensor("amount", "FP32", 1, 20000),

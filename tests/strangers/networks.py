@@ -1,7 +1,5 @@
 """The ONNX files of the strangers' repositories, which git does not keep: small networks with weights from a seed."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

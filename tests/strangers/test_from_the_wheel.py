@@ -3,15 +3,13 @@
 What was seen at the first try in each of them is what people see who try their own.
 """
 
-from __future__ import annotations
-
 import json
+import os
 import re
 import signal
 import subprocess
+import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +17,17 @@ import pytest
 
 from checkout import ROOT
 from tests.repositories import pack
-from tests.running import lines_until, running
+from tests.running import lines_until, port_options, running, served_by
 from tests.strangers.examples import ANSWERS, REQUESTS
 from tests.strangers.networks import copy_of
 from tests.strangers.transcript import replay
+from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint
+from triton_ensembles.endpoint.running import RunningEndpoint
 from triton_ensembles.triton.interpreter import find_interpreter
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.targets import cpu
 
 PAGE = ROOT / "docs" / "getting-started.md"
-CLIENT = Path(__file__).with_name("client.py")
 SERVABLE = {"sentiment": "sentiment", "branches": "fraud", "bls": "router"}  # with numpy alone; the model that is asked
 FUSED = {"24.09": ("photos", "bls", "churn"), "26.05": ("sentiment",)}
 CHECKED = {
@@ -38,6 +37,25 @@ CHECKED = {
     "branches": ("note[ensemble-branch]: tree (step 2) and net (step 3) run beside each other", 0),
     "churn": ("has no module 'pandas'", 1),
 }
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The variables of a shell in which `pip install 'WHEEL[serve]'` and `triton-ensembles setup` have been run."""
+    folder = tmp_path_factory.mktemp("installed")
+    interpreter = find_interpreter("3.12")  # the recommended one
+    python = interpreter.executable if interpreter else Path(sys.executable)
+    subprocess.run([python, "-m", "venv", folder / "venv"], check=True)
+    pip = [folder / "venv" / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    subprocess.run([*pip, "install", f"{wheel}[serve]"], check=True)
+    shell = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTEST", "PYTHON"))}
+    shell["PATH"] = f"{folder}/venv/bin:{shell['PATH']}"
+    shell["TRITON_ENSEMBLES_HOME"] = f"{folder}/home"
+    said = subprocess.run(
+        [folder / "venv" / "bin" / "triton-ensembles", "setup"], env=shell, capture_output=True, text=True, check=True
+    )
+    assert "engines  onnxruntime" in said.stderr
+    return shell
 
 
 @pytest.fixture(scope="module")
@@ -77,16 +95,11 @@ def test_check_runs_each_model(installed: dict[str, str], folder: Path, name: st
 def test_the_server_answers_what_their_code_means(installed: dict[str, str], folder: Path) -> None:
     """Files of theirs stay as they are, and no others appear."""
     before = sorted(folder.rglob("*"))
-    with Ports.reserved() as ports:
-        options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
-        with running("triton-ensembles", "serve", *SERVABLE, *options, cwd=folder, env=installed) as process:
-            lines_until(process.stdout, "Ctrl-C")
-            for name, model in SERVABLE.items():
-                url = f"http://127.0.0.1:{ports.http}/v2/models/{model}/infer"
-                with urllib.request.urlopen(url, (folder / f"{name}.json").read_bytes()) as reply:
-                    compare(name, {output["name"]: output["data"] for output in json.load(reply)["outputs"]})
-            process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 0
+    with served_by("triton-ensembles", "serve", *SERVABLE, cwd=folder, env=installed) as address:
+        for name, model in SERVABLE.items():
+            url = f"http://{address}/v2/models/{model}/infer"
+            with urllib.request.urlopen(url, (folder / f"{name}.json").read_bytes()) as reply:
+                compare(name, {output["name"]: output["data"] for output in json.load(reply)["outputs"]})
     assert sorted(folder.rglob("*")) == before
 
 
@@ -102,17 +115,22 @@ def test_boto3_gets_the_same_from_fused_archives_and_from_those_of_tar(
     built = run(installed, folder, "build", *FUSED[release], "--target", "fused", "--image", release)
     assert built.returncode == 0, built.stderr
     assert release != "24.09" or "import: pillow>=10" in built.stderr  # as its requirements.txt says
-    archives = [f"dist/fused/{release}/{name}.tar.gz={name}.json" for name in FUSED[release]]
-    archives += ["branches.tar.gz=branches.json"] if release == "24.09" else []
-    with local_endpoint(installed, folder) as shell:
-        python = Path(installed["PATH"].partition(":")[0]) / "python"
-        asked = subprocess.run(
-            [python, CLIENT, release, *archives], cwd=folder, env=shell, capture_output=True, text=True
-        )
-    answers = [json.loads(line) for line in asked.stdout.splitlines()]
-    assert len(answers) == len(archives), asked.stderr
-    for pair, answer in zip(archives, answers, strict=True):
-        compare(pair.partition("=")[2].removesuffix(".json"), answer)
+    archives = {name: folder / "dist" / "fused" / release / f"{name}.tar.gz" for name in FUSED[release]}
+    archives |= {"branches": folder / "branches.tar.gz"} if release == "24.09" else {}
+    image = f"785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:{release}-py3"
+    with running("triton-ensembles", "endpoint", "--port", "0", cwd=folder, env=installed) as process:
+        printed = lines_until(process.stdout, "Ctrl-C")
+        (url,) = re.findall(r"^export AWS_ENDPOINT_URL=(\S+)$", "\n".join(printed), re.MULTILINE)
+        with urllib.request.urlopen(url) as page:  # whose templates are in the wheel
+            assert b"</html>" in page.read()
+        create_endpoint(url, "us-east-1", {path.name: path for path in archives.values()}, image, completes=True)
+        runtime = RunningEndpoint(url).client("sagemaker-runtime")
+        for name, archive in archives.items():
+            call = {"EndpointName": ENDPOINT, "TargetModel": archive.name, "ContentType": "application/json"}
+            reply = runtime.invoke_endpoint(**call, Body=(folder / f"{name}.json").read_bytes())
+            compare(name, {output["name"]: output["data"] for output in json.load(reply["Body"])["outputs"]})
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
 
 
 def test_the_page_prints_what_it_says(installed: dict[str, str], tmp_path: Path) -> None:
@@ -120,8 +138,7 @@ def test_the_page_prints_what_it_says(installed: dict[str, str], tmp_path: Path)
     needs_python_of("24.09")
     copy_of("sentiment", tmp_path).rename(tmp_path / "models")
     with Ports.reserved() as ports:
-        numbers = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
-        session = replay(PAGE, tmp_path, installed, {"serve": numbers, "endpoint": ["--port=0"]})
+        session = replay(PAGE, tmp_path, installed, {"serve": port_options(ports), "endpoint": ["--port=0"]})
     assert len(session) > 8
     for command, says, printed in session:
         assert printed == says, command
@@ -137,13 +154,3 @@ def compare(name: str, answer: dict[str, Any]) -> None:
     assert {*answer} == {*expected}, answer
     for output, values in expected.items():
         assert answer[output] == (values if isinstance(values[0], str) else pytest.approx(values, abs=1e-5)), name
-
-
-@contextmanager
-def local_endpoint(installed: dict[str, str], folder: Path) -> Iterator[dict[str, str]]:
-    """The shell of a client: the variables that `endpoint` prints."""
-    with running("triton-ensembles", "endpoint", "--port", "0", cwd=folder, env=installed) as process:
-        printed = lines_until(process.stdout, "Ctrl-C")
-        yield installed | dict(re.findall(r"^export (\w+)=(\S+)$", "\n".join(printed), re.MULTILINE))
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0

@@ -4,8 +4,6 @@ The blocks of kind `console` are one session in their order; a `python` block is
 `&` stays until the end, and the variables that it prints as `export NAME=VALUE` are those of the commands after it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shlex

@@ -10,9 +10,8 @@ BASE = "FROM nvcr.io/nvidia/tritonserver:24.09-py3\n"
 
 
 def read(folder: Path, text: str) -> Dockerfile:
-    path = folder / "Dockerfile"
-    path.write_text(text)
-    found = read_dockerfile(path)
+    (folder / "Dockerfile").write_text(text)
+    found = read_dockerfile(folder / "Dockerfile")
     assert found
     return found
 

@@ -1,7 +1,5 @@
 """``--server``: everything that starts a server starts the one in the folder that it names, and no other."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -49,14 +47,6 @@ def second(tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(made_for_it, ignore_errors=True)
 
 
-def as_in_an_image(copy: Path) -> Path:
-    """The same with one stub, in the folder of the Python backend, as /opt/tritonserver has it."""
-    server = copy / "pytriton" / "tritonserver"
-    (server / "python_backend_stubs" / server_python() / STUB).replace(server / "backends" / "python" / STUB)
-    shutil.rmtree(server / "python_backend_stubs")
-    return server
-
-
 def executable_of(pid: int) -> str:
     return str(Path(f"/proc/{pid}/exe").readlink())
 
@@ -101,7 +91,9 @@ def test_an_endpoint_has_it_in_every_container(second: Path, tmp_path: Path) -> 
 
 def test_a_server_laid_out_as_in_an_image_runs_steps_under_its_own_stub(second: Path, tmp_path: Path) -> None:
     """And models of its own backends, which no server of ours has."""
-    server = as_in_an_image(second)
+    server = second / "pytriton" / "tritonserver"
+    (server / "python_backend_stubs" / server_python() / STUB).replace(server / "backends" / "python" / STUB)
+    shutil.rmtree(server / "python_backend_stubs")
     own = server / "backends" / "negative" / "model.py"
     own.parent.mkdir()
     source = archives.model("step", execute="x = -x")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path
@@ -19,19 +17,16 @@ def test_a_virtual_environment_gives_the_python_below_it() -> None:
     assert (found.minor, found.base_prefix) == (RUNNING, Path(sys.base_prefix))
     assert (found.stdlib / "os.py").is_file()
     assert list(found.dynload.glob("*.so"))
-
-
-def test_what_is_no_python_and_what_is_not_installed_is_not_found() -> None:
     assert inspect_interpreter("/bin/true") is None
-    assert inspect_interpreter("/nowhere/python") is None
-    assert interpreter.find_interpreter("3.99") is None
 
 
-def test_a_missing_python_is_replaced_with_a_warning() -> None:
-    """Otherwise a newcomer with another Python and no channel gets no environment, or another one without notice."""
+def test_a_missing_python_is_replaced_with_a_warning_or_refused_where_it_is_required() -> None:
+    """Otherwise a newcomer without a channel gets no environment, or an image one that it does not start."""
     found, warning = choose_interpreter("3.99")
     assert found.minor == RUNNING
     assert warning.startswith("WARNING: there is no Python 3.99")
+    with pytest.raises(EnsembleError, match=r"there is no Python 3\.99 with a shared library here"):
+        choose_interpreter("3.99", exactly=True)
 
 
 def test_a_python_without_a_shared_library_is_refused_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:

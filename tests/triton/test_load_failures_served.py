@@ -1,7 +1,5 @@
 """Why models do not load: one line for each cause, with the model's name, in the words of the real server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -66,12 +64,6 @@ def test_each_cause_is_one_line_with_the_models_name(tmp_path: Path) -> None:
     for _, words in REFUSED.values():
         assert sum(words.format(tmp_path) in line for line in lines) == 1, (words, lines)
     assert len(lines) == len(REFUSED)
-
-
-def test_a_version_folder_that_is_missing_is_named(tmp_path: Path) -> None:
-    (repository(tmp_path, {"scale": (CONFIG, None)}) / "scale" / "1").rmdir()
-    (line,) = refusal(tmp_path)
-    assert line.startswith("tritonserver stopped while it loaded: scale: at least one version must be available")
 
 
 def test_a_model_that_two_repositories_have_is_named(tmp_path: Path) -> None:

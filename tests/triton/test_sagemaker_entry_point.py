@@ -2,15 +2,12 @@
 (r24.10, run with a tritonserver that prints its arguments).
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 import requests
 
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.sagemaker_entry_point import server_command
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.sagemaker_variables import DEFAULT_MODEL, INFERENCE_TYPE, MULTI_MODEL, variables
@@ -44,36 +41,17 @@ def test_a_multi_model_container_without_variables_gets_the_scripts_defaults() -
     [
         ("DISABLE_MODEL_NAMESPACING", "true", ["--model-namespacing=true"]),  # sic
         ("DISABLE_MODEL_NAMESPACING", "false", ["--model-namespacing=false"]),
-        ("ALLOW_GRPC", "true", ["--allow-grpc=true"]),
-        ("GRPC_PORT", "9001", ["--grpc-port=9001"]),
-        ("ALLOW_METRICS", "true", ["--allow-metrics=true"]),
-        ("METRICS_PORT", "9002", ["--metrics-port=9002"]),
-        ("BUFFER_MANAGER_THREAD_COUNT", "4", ["--buffer-manager-thread-count=4"]),
-        ("THREAD_COUNT", "16", ["--sagemaker-thread-count=16"]),
-        ("LOG_VERBOSE", "0", ["--log-verbose=0"]),
         ("LOG_VERBOSE", "", ["--log-verbose=true"]),
-        ("LOG_INFO", "false", ["--log-info=false"]),
         ("LOG_INFO", "false --load-model=vae", ["--log-info=false", "--load-model=vae"]),  # AWS's BLS notebook
-        ("LOG_WARNING", "false", ["--log-warning=false"]),
-        ("LOG_ERROR", "false", ["--log-error=false"]),
-        ("SHM_DEFAULT_BYTE_SIZE", "1", ["--backend-config=python,shm-default-byte-size=1"]),
-        ("SHM_GROWTH_BYTE_SIZE", "2", ["--backend-config=python,shm-growth-byte-size=2"]),
-        ("TENSORFLOW_VERSION", "2", ["--backend-config=tensorflow,version=2"]),
         ("ADDITIONAL_ARGS", "--a=1 '--b  2'", ["--a=1", "'--b", "2'"]),
     ],
 )
-def test_each_variable_becomes_its_flag(variable: str, value: str, flags: list[str]) -> None:
+def test_a_variable_replaces_the_default_and_is_split(variable: str, value: str, flags: list[str]) -> None:
     made = list(server_command(multi_model(**{variable: value}), Path("/tmp/sagemaker")).arguments)
     assert [flag for flag in made if flag not in DEFAULTS] == [flag for flag in flags if flag not in DEFAULTS]
     assert set(flags) <= set(made)
     names = [flag.rpartition("=")[0] for flag in made if flag.startswith("--")]
     assert len(set(names)) == len(names)  # instead of the default, not in addition
-
-
-def test_the_platforms_port_is_the_containers_port() -> None:
-    ports = {"SAGEMAKER_BIND_TO_PORT": "81", "SAGEMAKER_SAFE_PORT_RANGE": "80-90"}
-    made = server_command(multi_model() | ports, Path("/x"))
-    assert {"--sagemaker-port=81", "--sagemaker-safe-port-range=80-90"} <= set(made.arguments)
 
 
 def test_the_ping_mode_reaches_the_server_only_if_the_variable_was_set_before() -> None:
@@ -95,10 +73,6 @@ def test_a_single_model_container_loads_its_only_folder_or_the_named_one(tmp_pat
     named = server_command({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "two"}, tmp_path)
     assert named.arguments[-1] == "--load-model=two"
     assert named.messages == ()
-    with pytest.raises(EnsembleError, match="More than 1 model directory found in model repository: one two"):
-        server_command({}, tmp_path)
-    with pytest.raises(EnsembleError, match="MODEL_NAME three does not exist; name one of the archive's folders: one,"):
-        server_command({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "three"}, tmp_path)
 
 
 RELEASES = json.loads(Path(__file__).with_name("entry_points.json").read_text())
@@ -132,7 +106,5 @@ def test_the_real_server_takes_the_flag_of_every_variable(tmp_path: Path) -> Non
     with SageMakerServer(tmp_path / "empty", more | numbers | switches, log=tmp_path / "log") as server:
         flags = {flag.partition("=")[0] for flag in server.command.arguments}
         assert requests.get(f"http://{server.sagemaker_url}/ping", timeout=30).status_code == 200
-    assert {variable.flag.partition("=")[0] for variable in variables().values() if variable.flag} <= {
-        *flags,
-        "--sagemaker-safe-port-range",
-    }
+    wanted = {variable.flag.partition("=")[0] for variable in variables().values() if variable.flag}
+    assert wanted <= {*flags, "--sagemaker-safe-port-range"}

@@ -1,7 +1,5 @@
 """The real tritonserver as a process: what users see when it cannot start, and that it leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -14,12 +12,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO
 
 import pytest
 
 from tests.endpoint.hosting import archives
-from tests.running import running
+from tests.running import lines_until, running
 from triton_ensembles.building.built import Built
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import command_line, descendants
@@ -69,13 +66,6 @@ def listening(port: int) -> set[str]:
     return {row[1].split(":")[0][-8:] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")}
 
 
-def test_a_busy_port_is_named_before_anything_starts(tmp_path: Path) -> None:
-    with socket.create_server((LOOPBACK, 0)) as busy:
-        port = busy.getsockname()[1]
-        with Ports.reserved() as free, pytest.raises(EnsembleError, match=rf"port {port} \(grpc\).*--grpc-port"):
-            TritonServer([tmp_path], ports=Ports(http=free.http, grpc=port, metrics=free.metrics)).start()
-
-
 def test_no_other_process_gets_the_ports_of_a_server_before_it_has_stopped(tmp_path: Path) -> None:
     """Otherwise two servers that start at the same time may get the same free port."""
     server = TritonServer([make_repository(tmp_path / "repository")], log=tmp_path / "log")
@@ -118,9 +108,6 @@ def test_every_port_is_on_the_loopback_interface(tmp_path: Path) -> None:
     with TritonServer([make_repository(tmp_path / "repository")], log=tmp_path / "log") as server:
         for port in (server.ports.http, server.ports.grpc, server.ports.metrics):
             assert listening(port) == {"0100007F"}
-    (tmp_path / "empty").mkdir()
-    with SageMakerServer(tmp_path / "empty", log=tmp_path / "log") as server:
-        assert listening(server.ports.sagemaker) == {"0100007F"}
 
 
 def test_stopping_leaves_no_process_and_no_extracted_environment(tmp_path: Path) -> None:
@@ -214,26 +201,14 @@ def serve(ports: Ports) -> AbstractContextManager[subprocess.Popen[str]]:
     return running(*command, ignoring=signal.SIGINT, stderr=subprocess.PIPE, start_new_session=True)
 
 
-def read_until(stream: IO[str] | None, words: str) -> str:
-    """What a process prints on one of its streams up to the line with these words, and nothing after it."""
-    assert stream is not None
-    text = ""
-    for line in stream:
-        text += line
-        if words in line:
-            return text
-    raise AssertionError(f"{words!r} is missing in: {text}")
-
-
 def test_serve_prints_its_addresses_and_ctrl_c_stops_it(built: dict[str, Built]) -> None:
     with Ports.reserved() as ports, serve(ports) as process:
-        text = read_until(process.stdout, "metrics  ")
-        assert f"http://127.0.0.1:{ports.http}/v2" in text
+        assert f"http://127.0.0.1:{ports.http}/v2" in "\n".join(lines_until(process.stdout, "metrics  "))
         with urllib.request.urlopen(f"http://127.0.0.1:{ports.metrics}/metrics") as reply:
             assert b"nv_inference_count" in reply.read()
         started = descendants(process.pid)
         assert started
-        read_until(process.stdout, "Ctrl-C stops it")
+        lines_until(process.stdout, "Ctrl-C stops it")
         os.killpg(process.pid, signal.SIGINT)  # what a terminal sends on Ctrl-C
         output, errors = process.communicate(timeout=300)
         assert (process.returncode, "error" in errors) == (0, False)
@@ -241,10 +216,24 @@ def test_serve_prints_its_addresses_and_ctrl_c_stops_it(built: dict[str, Built])
         assert wait_for_end(started) == []
 
 
+class Interrupted(TritonServer):
+    def launch(self) -> None:
+        super().launch()
+        raise KeyboardInterrupt  # as of a signal that came meanwhile
+
+
+def test_ctrl_c_as_the_process_starts_leaves_none(tmp_path: Path) -> None:
+    """Otherwise the server's steps wait for ever for one that is gone."""
+    server = Interrupted([make_repository(tmp_path)])
+    with pytest.raises(KeyboardInterrupt):
+        server.start()
+    assert not server.alive()
+
+
 def test_ctrl_c_stops_a_server_that_is_loading(built: dict[str, Built]) -> None:
     """Otherwise the signal is lost, and the server keeps running."""
     with Ports.reserved() as ports, serve(ports) as process:
-        read_until(process.stderr, "starting tritonserver")
+        lines_until(process.stderr, "starting tritonserver")
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=300)
         assert process.returncode == 130, (output, errors)

@@ -1,7 +1,5 @@
 """Which Python runs a plain step: what a user's model.py can import here is what it can import in NVIDIA's image."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -20,7 +18,7 @@ from tests.starter.repositories import tensors, write_network
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton import bare_python
 from triton_ensembles.triton.home import TritonHome, find_home, server_python
-from triton_ensembles.triton.interpreter import find_interpreter
+from triton_ensembles.triton.interpreter import find_interpreter, running_interpreter
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.stubs import prepare_stubs
 
@@ -79,9 +77,8 @@ def test_engines_run_under_the_tools_python_beside_steps_of_another(tmp_path: Pa
         serving(TritonServer([repository], python=other)) as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
-        assert (
-            ".".join(f"{number:.0f}" for number in infer(client, "step", {"X": np.zeros(2, np.float32)})["Y"]) == other
-        )
+        version = infer(client, "step", {"X": np.zeros(2, np.float32)})["Y"]
+        assert ".".join(f"{number:.0f}" for number in version) == other
         assert infer(client, "network", {"X": np.array([[1, 2, 4, 8]], np.float32)})["Y"].tolist() == [[1, 2, 4]]
 
 
@@ -124,10 +121,8 @@ def bare(tmp_path: Path) -> Path:
 
 def remade(bare: Path) -> bool:
     """Whether it is made again; it imports numpy afterwards."""
-    interpreter = find_interpreter(server_python())
-    assert interpreter is not None
     said: list[str] = []
-    bare_python.bare_python(interpreter, bare.parent, said.append)
+    bare_python.bare_python(running_interpreter(), bare.parent, said.append)
     code = "import numpy, sys; assert numpy.__file__.startswith(sys.prefix), numpy.__file__; numpy.ones(3).sum()"
     subprocess.run([bare / "bin" / "python3", "-I", "-c", code], check=True)
     return bool(said)
@@ -159,11 +154,9 @@ def test_a_failed_download_is_one_line_with_the_fix(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
-    interpreter = find_interpreter(server_python())
-    assert interpreter is not None
     failure = r"numpy for the bare Python .* could not be downloaded: ERROR: .*; connect"
     with pytest.raises(EnsembleError, match=failure) as caught:
-        bare_python.bare_python(interpreter, tmp_path, lambda _: None)
+        bare_python.bare_python(running_interpreter(), tmp_path, lambda _: None)
     assert "\n" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 

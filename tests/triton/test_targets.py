@@ -1,7 +1,5 @@
 """Targets differ in what the table of releases says; clients see the same tensors on all of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -108,19 +106,6 @@ def test_every_gpu_config_passes_check_and_the_real_servers_parser(image: str, t
             assert lacking.search(verdict.words), (model, verdict.words)
 
 
-@pytest.mark.parametrize(
-    ("image", "words"),
-    [
-        ("", "--target gpu needs an image; write --image 24.09"),
-        ("99.01", "'99.01' does not name a known release"),
-        ("latest", "'latest' does not name a known release"),
-    ],
-)
-def test_an_unknown_image_is_refused(image: str, words: str) -> None:
-    with pytest.raises(EnsembleError, match=words):
-        target_of("gpu", image)
-
-
 def test_the_cpu_target_takes_the_python_of_an_image_and_no_instance() -> None:
     assert target_of("cpu").python == "" and target_of("cpu", "24.09").python == "3.10"
     with pytest.raises(EnsembleError, match="the cpu target is not built for an instance"):
@@ -145,7 +130,6 @@ def test_diff_shows_differences_and_builds_nothing() -> None:
         "+    kind: KIND_GPU",
     ):
         assert words in result.output
-    assert CliRunner().invoke(main, ["diff", "cpu", "cpu"]).exit_code == 2
 
 
 def test_a_version_without_the_file_of_the_others_is_refused() -> None:

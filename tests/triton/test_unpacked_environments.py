@@ -1,7 +1,5 @@
 """Whose are the folders in /tmp: several servers unpack environments on one machine."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -21,7 +19,7 @@ def make_repository(folder: Path, megabytes: int, cut: int | None = None) -> Pat
     return archives.written(files, folder)
 
 
-def test_each_server_finds_its_own_and_removes_it(tmp_path: Path) -> None:
+def test_each_server_finds_its_own_and_removes_it_also_when_it_is_killed(tmp_path: Path) -> None:
     """Otherwise one server is charged for another's, or deletes it while its steps run."""
     small, large = make_repository(tmp_path / "small", 2), make_repository(tmp_path / "large", 5)
     with TritonServer([small], log=tmp_path / "1") as one, TritonServer([large], log=tmp_path / "2") as two:
@@ -29,7 +27,7 @@ def test_each_server_finds_its_own_and_removes_it(tmp_path: Path) -> None:
         assert [len(each) for each in folders] == [1, 1]
         assert folders[0].isdisjoint(folders[1])
         assert [EnvironmentSizes().total(each) // MIB for each in folders] == [2, 5]
-        one.stop()
+        one.stop(at_once=True)
         assert [[folder.exists() for folder in each] for each in folders] == [[False], [True]]
         assert two.note_environments() == folders[1]
     assert not any(folder.exists() for folder in folders[1])
@@ -45,9 +43,7 @@ def test_the_folder_of_a_server_without_a_running_step_is_found(tmp_path: Path) 
     assert not folder.exists()
 
 
-def test_those_of_running_steps_are_found_where_memory_must_not_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_running_steps_name_theirs_where_memory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(pid: int) -> set[bytes]:
         raise PermissionError
 
@@ -55,17 +51,6 @@ def test_those_of_running_steps_are_found_where_memory_must_not_be_read(
     with TritonServer([make_repository(tmp_path / "repository", 1)], log=tmp_path / "log") as server:
         (folder,) = server.note_environments()
         assert EnvironmentSizes().total([folder]) >= MIB
-
-
-def test_a_killed_server_leaves_nothing_that_was_found(tmp_path: Path) -> None:
-    server = TritonServer([make_repository(tmp_path / "repository", 1)], log=tmp_path / "log").start()
-    try:
-        (folder,) = server.note_environments()
-        assert folder.exists()
-        server.stop(at_once=True)
-        assert not folder.exists()
-    finally:
-        server.stop()
 
 
 def test_sizes_are_those_of_the_disk(tmp_path: Path) -> None:
@@ -82,9 +67,7 @@ def test_sizes_are_those_of_the_disk(tmp_path: Path) -> None:
     assert sizes.total([tmp_path]) > first
 
 
-def test_folders_of_others_are_not_looked_for_in_the_memory_again_and_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_of_others_are_not_looked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading a server's memory takes a tenth of a second, and the endpoint looks several times a second."""
     looks: list[int] = []
     monkeypatch.setattr(unpacked_environments, "_names_in_memory", lambda pid: looks.append(pid) or set())

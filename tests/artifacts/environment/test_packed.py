@@ -100,8 +100,7 @@ def test_a_folder_has_no_links_and_gets_no_byte_code(unpacked: Path) -> None:
 
 def test_an_environment_that_cannot_be_imported_is_not_written(environment_file: WriteFile, tmp_path: Path) -> None:
     destination = tmp_path / "out" / "env"
-    destination.parent.mkdir()
-    destination.mkdir()
+    destination.mkdir(parents=True)
     spec = environment_file("channels: ['file:///none']\ndependencies:\n  - certifi\n  - idna==3.10\n")
     with pytest.raises(EnsembleError, match=r"idna\.core|does not work"):
         make_packed_environment(spec, destination=destination, exclude=("*/idna/core.py",))

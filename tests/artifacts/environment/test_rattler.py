@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.environment_files import WriteFile
+from tests.files import write_files
 from tests.wheels import add_wheel
 from triton_ensembles.artifacts.environment import make_packed_environment
+from triton_ensembles.artifacts.environment.packed import install
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.pypi import make_prefix
 from triton_ensembles.ground.errors import EnsembleError
@@ -19,6 +21,8 @@ from .channel import PLACEHOLDER, add_package
 from .conftest import run_bare
 
 pytest.importorskip("rattler")
+# A compiled-in prefix, as conda's OpenSSL has: conda pads the new one to the length of the placeholder.
+COMPILED = b"\x7fELF\0\xff" + PLACEHOLDER.encode() + b"/ssl\0\xfe rest"
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
@@ -33,25 +37,19 @@ def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.rmtree(prefix / "conda-meta")
     for table in prefix.glob("lib/python3.*/_sysconfigdata*.py"):
         table.write_text(table.read_text().replace(str(prefix), PLACEHOLDER))
-    # A compiled-in prefix, as conda's OpenSSL has: conda pads the new one to the length of the placeholder.
-    (prefix / "share").mkdir()
-    (prefix / "share" / "compiled").write_bytes(b"\x7fELF\0\xff" + PLACEHOLDER.encode() + b"/ssl\0\xfe rest")
-    version = interpreter.version
-    add_package(folder, prefix, {"name": "python", "version": version, "build": "0_local"})
+    write_files(prefix, {"share/compiled": COMPILED})
+    add_package(folder, prefix, {"name": "python", "version": interpreter.version, "build": "0_local"})
 
     for number in ("1.0", "2.0"):
-        files = tmp_path_factory.mktemp("greeting")
-        module = files / "site-packages" / "greeting"
-        module.mkdir(parents=True)
-        (module / "__init__.py").write_text(f"TEXT = 'hello from {number}'\n")
-        notes = files / "site-packages" / f"greeting-{number}.dist-info"
-        notes.mkdir()
-        (notes / "METADATA").write_text(f"Metadata-Version: 2.1\nName: greeting\nVersion: {number}\n")
-        (notes / "RECORD").write_text("greeting/__init__.py,,\n")
-        (files / "python-scripts").mkdir()
-        script = files / "python-scripts" / "greet"
-        script.write_text(f"#!{PLACEHOLDER}/bin/python\nimport greeting\nprint(greeting.TEXT)\n")
-        script.chmod(0o755)
+        notes = f"site-packages/greeting-{number}.dist-info"
+        content = {
+            "site-packages/greeting/__init__.py": f"TEXT = 'hello from {number}'\n",
+            f"{notes}/METADATA": f"Metadata-Version: 2.1\nName: greeting\nVersion: {number}\n",
+            f"{notes}/RECORD": "greeting/__init__.py,,\n",
+            "python-scripts/greet": f"#!{PLACEHOLDER}/bin/python\nimport greeting\nprint(greeting.TEXT)\n",
+        }
+        files = write_files(tmp_path_factory.mktemp("greeting"), content)
+        (files / "python-scripts" / "greet").chmod(0o755)
         facts = {"name": "greeting", "version": number, "build": "py_0", "noarch": "python"}
         add_package(folder, files, {**facts, "depends": ["python >=3.8"]}, "noarch")
     return folder
@@ -66,8 +64,7 @@ def test_an_environment_from_a_channel_runs_in_another_folder(
 ) -> None:
     """Otherwise a machine with py-rattler and a channel gets no environment, or one bound to its folder."""
     spec = environment_file(spec_text(channel, "greeting=1"))
-    lines: list[str] = []
-    packed = make_packed_environment(spec, destination=tmp_path / "env", progress=lines.append)
+    packed = make_packed_environment(spec, destination=tmp_path / "env")
     assert (packed["provider"], packed["python"]) == ("rattler", MINOR)
     assert packed["packages"]["greeting"] == "1.0"
 
@@ -78,7 +75,7 @@ def test_an_environment_from_a_channel_runs_in_another_folder(
     assert (elsewhere / "bin" / "greet").read_text().startswith("#!/usr/bin/env python")
     compiled = (elsewhere / "share" / "compiled").read_bytes()
     assert b"triton-environment-" not in compiled
-    assert len(compiled) == len(b"\x7fELF\0\xff" + PLACEHOLDER.encode() + b"/ssl\0\xfe rest")
+    assert len(compiled) == len(COMPILED)
 
     make_packed_environment(spec, destination=tmp_path / "again")
     assert content_digest(tmp_path / "again") == content_digest(elsewhere)
@@ -99,6 +96,13 @@ def test_after_a_missing_channel_the_next_provider_is_tried(environment_file: Wr
     packed = make_packed_environment(environment_file(text), destination=tmp_path / "env", progress=lines.append)
     assert packed["provider"] == "pypi"
     assert any(line.startswith("py-rattler cannot reach its channels") for line in lines)
+
+
+def test_a_lock_of_a_channel_needs_one(environment_file: WriteFile, tmp_path: Path) -> None:
+    """Otherwise packages of PyPI, which the lock does not know, take the place of conda's."""
+    spec = environment_file(f"channels: ['file://{tmp_path}/none']\ndependencies: ['idna==3.10']\n")
+    with pytest.raises(EnsembleError, match="its lock was made with a conda channel, and none can be reached"):
+        install(spec, tmp_path / "prefix", print, Pins(("conda idna ==3.10 py_0",)))
 
 
 def test_pinned_packages_are_installed_whatever_else_would_fit(

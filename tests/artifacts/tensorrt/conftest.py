@@ -17,7 +17,6 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.commands.cli import main
 from triton_ensembles.triton.targets import Target, gpu
 
-HERE = Path(__file__).parent
 # The release whose stubs the wheel carries, so that a machine without Python 3.10 can build for it too.
 IMAGE = "24.10"
 
@@ -79,12 +78,13 @@ def write_programs(folder: Path, *, smi: str = "", trtexec: bool = False, scale:
     folder.mkdir(exist_ok=True)
     for program in folder.iterdir():
         program.unlink()
-    for name in ("sh", "tail", "dirname"):
-        (folder / name).symlink_to(Path(_PROGRAMS[name]))
+    for name, path in _PROGRAMS.items():
+        (folder / name).symlink_to(path)
     if smi:
         _write(folder / "nvidia-smi", f"echo '{smi}'")
     if trtexec:
-        _write(folder / "trtexec", f'exec "{sys.executable}" "{HERE / "trtexec.py"}" --scale={scale} -- "$@"')
+        stand_in = Path(__file__).with_name("trtexec.py")
+        _write(folder / "trtexec", f'exec "{sys.executable}" "{stand_in}" --scale={scale} -- "$@"')
 
 
 def _write(path: Path, line: str) -> None:

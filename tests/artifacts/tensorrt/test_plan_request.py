@@ -9,7 +9,7 @@ from onnx import helper
 
 from checkout import ROOT
 from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest, read_request, write_request
-from triton_ensembles.artifacts.tensorrt.profiles import read_profile
+from triton_ensembles.artifacts.tensorrt.profiles import fill, read_profile
 from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.plan_precision import FLAGS, refuse_precision
@@ -59,23 +59,26 @@ def test_a_request_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert script.read_text().count("trtexec") == 2
 
 
+PRECISIONS = ("int4", "", "fp16+fp16", "fp32+fp16", "int8 fp16")
+PROFILES = ("", "1x8", "1x8 1x16", "1x8 1x16 1x256 1x512", "1x8 1x4 1x256", "0x8 1x8 1x8", "1x8 16 1x256", "a b c")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        *(
-            (
-                {"precision": wrong, "profiles": ["1 1 1"], "accuracy": "sentences"},
-                "is not a precision of a plan; write",
-            )
-            for wrong in ("int4", "", "fp16+fp16", "fp32+fp16", "int8 fp16")
-        ),
-        ({"accuracy": "sentences"}, "a plan needs profiles"),
-        ({"profiles": ["1x8 1x4 1x2"], "accuracy": "sentences"}, "is not a profile"),
+        *(({"precision": wrong, "profiles": ["1 1 1"]}, "is not a precision of a plan; write") for wrong in PRECISIONS),
+        *(({"profiles": [wrong]}, "is not a profile") for wrong in PROFILES),
+        ({}, "a plan needs profiles"),
     ],
 )
 def test_options_that_are_not_valid_are_refused_before_tensorrt_runs(options: dict[str, object], words: str) -> None:
     with pytest.raises(EnsembleError, match=words):
-        plan_request_for("x.y", Path("model.onnx"), {}, options, Path())
+        plan_request_for("x.y", Path("model.onnx"), {}, {"accuracy": "sentences", **options}, Path())
+
+
+def test_a_profile_has_a_size_for_each_axis_that_varies() -> None:
+    with pytest.raises(EnsembleError, match="the profile has 2 sizes, but 1 axes"):
+        fill((-1, 3), (1, 16))
 
 
 @pytest.mark.parametrize(

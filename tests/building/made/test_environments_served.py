@@ -18,25 +18,16 @@ from triton_ensembles.building.made.environments import steps_that_import
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.checking import check
+from triton_ensembles.checking.examples import ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target, gpu
 
-IO = """max_batch_size: 0
-input [ { name: "IN" data_type: TYPE_STRING dims: [ 1 ] } ]
-output [ { name: "OUT" data_type: TYPE_STRING dims: [ 1 ] } ]
-"""
-STEP = f'backend: "python"\n{IO}instance_group [ {{ count: 1 kind: KIND_CPU }} ]\n'
-DAG = f"""platform: "ensemble"
-{IO}ensemble_scheduling {{ step [
-  {{ model_name: "first" model_version: -1
-     input_map {{ key: "IN" value: "IN" }} output_map {{ key: "OUT" value: "T" }} }},
-  {{ model_name: "second" model_version: -1
-     input_map {{ key: "IN" value: "T" }} output_map {{ key: "OUT" value: "OUT" }} }}
-] }}
-"""
+IN, OUT = io_tensor("IN", "STRING", "1"), io_tensor("OUT", "STRING", "1")
+STEP = python_model("instance_group [ { count: 1 kind: KIND_CPU } ]", inputs=IN, outputs=OUT, size=0)
+STEPS = (step("first", {"IN": "IN"}, {"OUT": "T"}), step("second", {"IN": "T"}, {"OUT": "OUT"}))
 # Each step adds where it runs; the first also where its package is.
 MODEL = """
 import json
@@ -70,7 +61,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     add_wheel(wheels, "stepwheel")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
     files = {
-        "ensembles/pair/ensemble/config.pbtxt": DAG,
+        "ensembles/pair/ensemble/config.pbtxt": ensemble(*STEPS, inputs=IN, outputs=OUT, size=0),
         "ensembles/pair/first/config.pbtxt": STEP,
         "ensembles/pair/first/1/model.py": MODEL.format(imports="import stepwheel\n", value="stepwheel.__file__"),
         "ensembles/pair/second/config.pbtxt": STEP,

@@ -1,35 +1,14 @@
 """Weights of unknown origin are called that, and only what a recipe's sha256 covers is called pretrained."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from checkout import ENSEMBLES
+from tests.checking.packing import ensemble_of, python_step
 from tests.files import write_files
 from triton_ensembles.building.packed.manifest import weights_origin
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.triton.targets import CPU
-
-STEP = 'name: "{}"\nbackend: "{}"\ninput [ {{ name: "X" data_type: TYPE_FP32 dims: [ 4 ] }} ]\n'
-STEP += 'output [ {{ name: "Y" data_type: TYPE_FP32 dims: [ 4 ] }} ]\n'
-ENSEMBLE = """name: "ensemble"
-platform: "ensemble"
-input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ 4 ] } ]
-ensemble_scheduling { step [ { model_name: "step" model_version: -1
-  input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } } ] }
-"""
-
-
-def ensemble(folder: Path, files: dict[str, bytes], backend: str = "python", recipe: str = "") -> Path:
-    configs = {"ensemble/config.pbtxt": ENSEMBLE, "step/config.pbtxt": STEP.format("step", backend)}
-    return write_files(folder, {"ensemble.toml": f'description = "x"\n{recipe}', **configs, **files})
-
-
-def origin(folder: Path, random: bool = False) -> str:
-    return weights_origin(plan_build(folder, CPU), [random])
-
 
 SOURCE = f"""[sources.mine]
 from = [{{ url = "https://example.com/" }}]
@@ -56,15 +35,10 @@ def test_only_what_comes_from_a_source_is_pretrained(
     files: dict[str, bytes], backend: str, recipe: str, expected: str, tmp_path: Path
 ) -> None:
     """Otherwise an endpoint is tagged pretrained for files that nobody can account for."""
-    folder = ensemble(tmp_path / "mine", files, backend, recipe)
-    assert origin(folder) == expected
-    assert origin(folder, random=True) == "random"
-
-
-def test_the_weights_of_bert_are_pretrained_until_a_file_is_put_beside_them(tmp_path: Path) -> None:
-    folder = tmp_path / "bert_trt"
-    shutil.copytree(ENSEMBLES / "bert_trt", folder)
-    assert origin(folder) == "pretrained"
-    (folder / "bert-trt" / "1").mkdir(exist_ok=True)
-    (folder / "bert-trt" / "1" / "extra.bin").write_bytes(b"\0")
-    assert origin(folder) == "provided"
+    configs = {
+        "ensemble/config.pbtxt": ensemble_of("step"),
+        "step/config.pbtxt": python_step().replace("python", backend),
+    }
+    write_files(tmp_path, {"ensemble.toml": f'description = "x"\n{recipe}', **configs, **files})
+    plan = plan_build(tmp_path, CPU)
+    assert [weights_origin(plan, [random]) for random in (False, True)] == [expected, "random"]

@@ -1,6 +1,5 @@
 """Fusing: the one model's config, and the plan of its run."""
 
-import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,30 +10,21 @@ from tests.files import write_files
 from triton_ensembles.building.planned import plan
 from triton_ensembles.building.planned.fusion import Fusion, fuse
 from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.checking.examples import ensemble, io_tensor, python_model, step
 from triton_ensembles.project.examples import place
 from triton_ensembles.triton.model_config import read_config
 from triton_ensembles.triton.targets import fused
-
-TENSOR = '{{ name: "{}" data_type: TYPE_FP32 dims: [ 1 ] {} }}'
-
-
-def use(model: str, taken: str, made: str) -> str:
-    """A step of the ensemble's config."""
-    maps = f'input_map {{ key: "X" value: "{taken}" }} output_map {{ key: "Y" value: "{made}" }}'
-    return f'{{ model_name: "{model}" model_version: -1 {maps} }}'
 
 
 def chain(folder: Path, extra: dict[str, str], order: str = "abc") -> Fusion:
     """X -> a -> b -> c -> Z. ``extra`` is added to the configs of steps, ``order`` is that of the ensemble's config."""
     tensors = {"a": ("X", "t1"), "b": ("t1", "t2"), "c": ("t2", "Z")}
-    uses = ", ".join(use(name, *tensors[name]) for name in order)
-    ensemble = f'platform: "ensemble" max_batch_size: 8 input [ {TENSOR.format("X", "")} ] '
-    ensemble += f"output [ {TENSOR.format('Z', '')} ] ensemble_scheduling {{ step [ {uses} ] }}"
-    files = {"ensemble.toml": 'description = "A chain"\n', "ensemble/config.pbtxt": f'name: "ensemble" {ensemble}'}
+    steps = (step(name, {"X": tensors[name][0]}, {"Y": tensors[name][1]}) for name in order)
+    config = ensemble(*steps, outputs=io_tensor("Z"))
+    files = {"ensemble.toml": 'description = "A chain"\n', "ensemble/config.pbtxt": config}
     for name in tensors:
-        label = 'label_filename: "labels.txt"' if name == "c" else ""
-        tensors_of = f"input [ {TENSOR.format('X', '')} ] output [ {TENSOR.format('Y', label)} ]"
-        config = f'name: "{name}" backend: "python" max_batch_size: 8 {tensors_of} {extra.get(name, "")}'
+        output = io_tensor("Y", more='label_filename: "labels.txt"' if name == "c" else "")
+        config = python_model(extra.get(name, ""), outputs=output)
         files |= {f"{name}/config.pbtxt": config, f"{name}/labels.txt": "cat\n", f"{name}/1/model.py": ""}
     return fuse(plan_build(write_files(folder, files), fused()))
 
@@ -67,7 +57,8 @@ def test_a_version_that_the_dag_names_is_the_one_that_runs(tmp_path: Path) -> No
     (folder / "b" / "4" / "model.py").write_text("")
     assert [step.version for step in fuse(plan_build(folder, fused())).steps] == ["1", "4", "1"]
     config = folder / "ensemble" / "config.pbtxt"
-    config.write_text(config.read_text().replace('"b" model_version: -1', '"b" model_version: 1'))
+    text, chosen = config.read_text(), '"b"\n      model_version: '
+    config.write_text(text.replace(f"{chosen}-1", f"{chosen}1"))
     assert [step.version for step in fuse(plan_build(folder, fused())).steps] == ["1", "1", "1"]
 
 
@@ -76,9 +67,8 @@ def test_many_steps_of_one_model_cost_no_more_reading_than_few(tmp_path: Path, m
     folder = tmp_path / "chain"
     chain(folder, {})
     names = ["X", *(f"t{number}" for number in range(199)), "Z"]
-    uses = ", ".join(use("a", *pair) for pair in pairwise(names))
-    config = folder / "ensemble" / "config.pbtxt"
-    config.write_text(re.sub(r"step \[.*\]", f"step [ {uses} ]", config.read_text()))
+    steps = (step("a", {"X": taken}, {"Y": made}) for taken, made in pairwise(names))
+    (folder / "ensemble" / "config.pbtxt").write_text(ensemble(*steps, outputs=io_tensor("Z")))
     read: list[Path] = []
     for module in (plan, place):
         monkeypatch.setattr(module, "read_config", lambda path: read.append(path) or read_config(path))

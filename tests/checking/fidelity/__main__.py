@@ -1,7 +1,5 @@
 """``make fidelity``: how often the checker is right, in docs/fidelity.md; the models that disagree, in reports/."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections.abc import Sequence

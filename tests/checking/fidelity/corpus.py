@@ -1,7 +1,5 @@
 """The models about which checker and server are asked: examples of rules, mutants of what loads, random ensembles."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Iterator

@@ -1,12 +1,10 @@
 """Checker and server about the same models, and how often the checker is right."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.checking.fidelity.corpus import Case
@@ -34,10 +32,6 @@ class Figures:
     alarms: int = 0  # the server accepts the model, and the checker says that it does not
     placed: int = 0  # models with an error whose changed lines are known
     right_line: int = 0  # of these: an error is on such a line
-
-    @property
-    def as_dict(self) -> dict[str, int]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)

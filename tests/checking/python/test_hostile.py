@@ -1,16 +1,16 @@
 """Python that was made to keep the checker busy: it is read in proportion to its length, or not at all, with a note."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from tests.checking.packing import MODEL_PY, Content, code_faults, faults, python_step, write
+from tests.checking.packing import MODEL_PY, Content, faults, members, python_step, write
 from tests.checking.test_scale import work
 from triton_ensembles.checking.examples import HEAD
-from triton_ensembles.checking.fault import Severity
+from triton_ensembles.checking.fault import Fault, Severity
 
 _HEAD = f"{HEAD}class TritonPythonModel:\n    def execute(self, requests):\n"
 _GET = "pb_utils.get_input_tensor_by_name(requests[0], "
@@ -70,6 +70,11 @@ def _work_of(text: str, path: Path) -> int:
     return work(write(path, {"m/config.pbtxt": python_step(), "m/1/model.py": text, **beside}))
 
 
+def code_faults(folder: Path, model_py: str | bytes) -> list[Fault]:
+    """The faults of an archive in ``folder`` whose only step has this model.py."""
+    return faults(write(folder / "a.tar.gz", {**members("a"), "a.step/1/model.py": model_py}))
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -99,6 +104,13 @@ def test_of_many_long_files_some_are_read_and_one_note_counts_the_others(tmp_pat
     assert fault.message.endswith("m9/1/model.py")
 
 
+def test_a_large_model_py_is_read_and_a_larger_one_is_said(tmp_path: Path) -> None:
+    """Otherwise a table of data in model.py hides its faults."""
+    for size, expected in ((400_000, "model-py-no-execute"), (600_000, "model-py-unread")):
+        code = f'WORDS = "{"x" * size}"\n\n\nclass TritonPythonModel:\n    pass\n'
+        assert [fault.rule for fault in code_faults(tmp_path, code)] == [expected]
+
+
 @pytest.mark.parametrize(
     "code",
     ["(" * 5000, "x = " + "-" * 20000 + "1", "a" + ".b" * 20000, "if 1:\n", "\0", "# coding: nonsense\n"]
@@ -107,5 +119,11 @@ def test_of_many_long_files_some_are_read_and_one_note_counts_the_others(tmp_pat
 )
 def test_odd_code_breaks_no_rule(code: str, tmp_path: Path) -> None:
     """Otherwise deep code, names that stand for each other, or a number that cannot be printed, end the rule."""
-    found = code_faults(tmp_path, code)
-    assert not [fault for fault in found if "itself failed" in fault.message]
+    assert not [fault for fault in code_faults(tmp_path, code) if "itself failed" in fault.message]
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from([b"", MODEL_PY.encode()]), st.one_of(st.binary(max_size=300), st.text().map(str.encode)))
+def test_no_text_makes_a_rule_fail(tmp_path: Path, before: bytes, junk: bytes) -> None:
+    """Otherwise one odd file stops the check."""
+    assert not [fault for fault in code_faults(tmp_path, before + junk) if "itself failed" in fault.message]

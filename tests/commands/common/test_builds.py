@@ -1,4 +1,4 @@
-"""`serve` and `demo` serve what was built under the Python that its manifest names."""
+"""What was built is served under the Python that its manifest names; sources are looked for before the first build."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
+from tests.commands.projects import run_in
 from tests.endpoint.hosting import archives
 from tests.ensembles.clients import infer
 from tests.files import write_files
+from tests.project.test_location import write_ensemble
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import Built
 from triton_ensembles.commands.common.builds import server_for
@@ -19,6 +21,17 @@ from triton_ensembles.measuring.perf.sweep import Load, measure
 from triton_ensembles.serving.served import of_built
 from triton_ensembles.triton.interpreter import find_interpreter
 
+# Port 9 of the loopback interface has no server.
+RECIPE = f"""description = "one"
+[sources.weights]
+from = [{{ url = "http://127.0.0.1:9/" }}]
+files = {{ "model.onnx" = "{"0" * 64}" }}
+[[artifacts]]
+path = "double/1/weights.bin"
+maker = "copy"
+source = "weights"
+file = "model.onnx"
+"""
 ANSWER = "import sys; x = np.array(sys.version_info[:2], np.float32)"
 
 
@@ -53,3 +66,17 @@ def test_several_pythons_are_refused_before_a_server_starts(tmp_path: Path) -> N
     with pytest.raises(EnsembleError, match=words):
         models = {each.name: (each.repository, tmp_path) for each in made}
         measure(models, Load(), output=tmp_path / "out", progress=print)
+
+
+def test_a_missing_source_is_known_before_anything_is_built(tmp_path: Path) -> None:
+    """Otherwise it is known after hours of work for the ensembles before it."""
+    for name in ("early", "late", "plain"):
+        write_ensemble(tmp_path, name)
+    (tmp_path / "ensembles" / "late" / "ensemble.toml").write_text(RECIPE)
+    result = run_in(tmp_path, "build", "--weights", "pretrained")
+    assert result.exit_code == 1
+    asked = result.output.index("weights: looking for model.onnx")
+    refused = result.output.index("ensemble.toml:4: the source file weights/model.onnx could not be downloaded")
+    assert asked < refused < result.output.index("early.tar.gz") < result.output.index("plain.tar.gz")
+    assert result.output.count("looking for model.onnx") == 1
+    assert result.stderr.strip().splitlines()[-2] == "error: 1 of 3 ensembles could not be built:"

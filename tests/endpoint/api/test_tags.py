@@ -1,7 +1,5 @@
 """Tags, by unchanged boto3 code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.endpoint.conftest import IMAGE, Deployer, refused

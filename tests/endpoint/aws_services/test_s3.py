@@ -1,7 +1,5 @@
 """S3 on the endpoint's own URL."""
 
-from __future__ import annotations
-
 import filecmp
 import os
 import re
@@ -12,10 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from boto3.s3.transfer import TransferConfig
-from moto.moto_server.threaded_moto_server import ThreadedMotoServer
 
 from tests.endpoint.conftest import BUCKET, Deployer, ask, refused
 from tests.endpoint.hosting import archives
@@ -117,32 +113,21 @@ def test_an_object_is_read_without_headers_and_with_its_bucket_in_the_hosts_name
             assert reply.read() == b"abc"
 
 
-def test_archives_can_come_from_another_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "own")
-    other = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    other.start()
-    try:
-        url = "http://{}:{}".format(*other.get_host_and_port())
-        with LocalEndpoint(tmp_path, "--s3-url", url) as local:
-            assert f"export AWS_ENDPOINT_URL_S3={url}" in local.lines
-            assert not any("AWS_ACCESS_KEY_ID" in line for line in local.lines)
-            theirs = boto3.client("s3", endpoint_url=url, region_name="us-east-1")
-            theirs.create_bucket(Bucket="theirs")
-            theirs.put_object(Bucket="theirs", Key="one.tar.gz", Body=archives.packed(archives.model("one")))
-            Deployer(local).multi_model("far", "s3://theirs/")
-            assert ask(local.client("sagemaker-runtime"), "far", "one.tar.gz", 1) == [1]
-            code, message = refused(local.client("s3").list_buckets)
-            assert (code, message) == ("NotImplemented", f"S3 is at {url}: export AWS_ENDPOINT_URL_S3={url}")
-    finally:
-        other.stop()
+def test_archives_can_come_from_another_s3(tmp_path: Path, moto_s3: Any) -> None:
+    url = moto_s3.meta.endpoint_url
+    with LocalEndpoint(tmp_path, "--s3-url", url) as local:
+        assert f"export AWS_ENDPOINT_URL_S3={url}" in local.lines
+        assert not any("AWS_ACCESS_KEY_ID" in line for line in local.lines)
+        moto_s3.put_object(Bucket=BUCKET, Key="one.tar.gz", Body=archives.packed(archives.model("one")))
+        Deployer(local).multi_model("far", f"s3://{BUCKET}/")
+        assert ask(local.client("sagemaker-runtime"), "far", "one.tar.gz", 1) == [1]
+        code, message = refused(local.client("s3").list_buckets)
+        assert (code, message) == ("NotImplemented", f"S3 is at {url}: export AWS_ENDPOINT_URL_S3={url}")
 
 
 def test_when_the_s3_process_has_ended_requests_get_an_error(tmp_path: Path) -> None:
     with LocalEndpoint(tmp_path) as local:
         os.kill(process := moto_process(local), 9)
         assert wait_for_end([process]) == []
-        s3 = local.client("s3", retries={"total_max_attempts": 1})
-        code, message = refused(s3.list_buckets)
-        assert code == "ServiceUnavailable"
-        assert "the local S3 server has stopped" in message
+        code, message = refused(local.client("s3", retries={"total_max_attempts": 1}).list_buckets)
+        assert (code, "the local S3 server has stopped" in message) == ("ServiceUnavailable", True)

@@ -1,6 +1,4 @@
-"""What is uploaded to S3 is what is stored, however it comes; what is incomplete is not stored."""
-
-from __future__ import annotations
+"""What is uploaded to S3, or copied there in parts, is what is stored, however it comes; nothing incomplete is."""
 
 import base64
 import gzip
@@ -12,6 +10,7 @@ import socket
 import subprocess
 import urllib.parse
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +59,10 @@ def put(url: str, body: Any, headers: dict[str, str]) -> int:
     return reply.status
 
 
-TYPES = [None, FORM, f"{FORM}; charset=utf-8", FORM.upper(), "multipart/form-data", "multipart/form-data; boundary=x"]
+TYPES = [None, FORM, f"{FORM}; charset=utf-8", FORM.upper(), "multipart/form-data; boundary=x", "nonsense"]
 
 
-@pytest.mark.parametrize("content_type", [*TYPES, "application/json", "nonsense"])
+@pytest.mark.parametrize("content_type", TYPES)
 def test_a_put_is_stored_whatever_its_content_type(s3: Any, stored: Callable[[str], str], content_type: str) -> None:
     """curl sends the second one unless it is told another, and Python's requests none at all."""
     for name, body in BODIES.items():
@@ -91,43 +90,34 @@ def test_a_form_that_is_posted_to_a_bucket_is_refused_with_the_cure(s3: Any) -> 
     assert refused(s3.get_object, Bucket=BUCKET, Key="form")[0] == "NoSuchKey"
 
 
-KINDS = [f"AWS4-{signature}-SHA256-PAYLOAD" for signature in ("HMAC", "ECDSA-P256")]
-
-
-@pytest.mark.parametrize("kind", [*KINDS, "AWS4-HMAC-SHA256-PAYLOAD-TRAILER", "UNSIGNED-PAYLOAD-TRAILER"])
+@pytest.mark.parametrize(
+    "kind", ["AWS4-HMAC-SHA256-PAYLOAD", "AWS4-ECDSA-P256-SHA256-PAYLOAD", "UNSIGNED-PAYLOAD-TRAILER"]
+)
 def test_chunks_that_sdks_sign_one_by_one_are_joined(
     local: LocalEndpoint, stored: Callable[[str], str], kind: str
 ) -> None:
+    extension = b";chunk-signature=" + b"a" * 64 if kind.startswith("AWS4") else b""
+    headers = {"Authorization": SIGNED, "Content-Type": FORM, "Content-Encoding": "aws-chunked"}
     for name, body in BODIES.items():
-        encoded = chunks(body, ";chunk-signature=" + "a" * 64 if kind.startswith("AWS4") else "")
-        url, headers = f"{local.url}/{BUCKET}/up", chunk_headers(f"STREAMING-{kind}", body)
+        pieces = [body[start : start + 70_000] for start in range(0, len(body), 70_000)]
+        encoded = b"".join(b"%x%s\r\n%s\r\n" % (len(piece), extension, piece) for piece in [*pieces, b""])
+        headers |= {"x-amz-content-sha256": f"STREAMING-{kind}", "x-amz-decoded-content-length": str(len(body))}
+        url = f"{local.url}/{BUCKET}/up"
         assert (put(url, encoded, headers), stored("up")) == (200, sha256(body)), name
         if body:
             assert put(url, encoded[: len(encoded) // 2], headers) == 400
             assert stored("up") == sha256(body), "the object of before is kept"
 
 
-def chunks(body: bytes, extension: str) -> bytes:
-    pieces = [body[start : start + 70_000] for start in range(0, len(body), 70_000)]
-    return b"".join(b"%x%s\r\n%s\r\n" % (len(piece), extension.encode(), piece) for piece in [*pieces, b""])
-
-
-def chunk_headers(kind: str, body: bytes) -> dict[str, str]:
-    headers = {"Authorization": SIGNED, "Content-Type": FORM, "Content-Encoding": "aws-chunked"}
-    return headers | {"x-amz-content-sha256": kind, "x-amz-decoded-content-length": str(len(body))}
-
-
-def test_boto3s_checksums_are_compared(local: LocalEndpoint, s3: Any, stored: Callable[[str], str]) -> None:
-    body, wrong = BODIES["bytes"], base64.b64encode(bytes(32)).decode()
+def test_a_checksum_that_is_only_named_is_computed_and_an_md5_is_compared(
+    local: LocalEndpoint, s3: Any, stored: Callable[[str], str]
+) -> None:
+    body, wrong = BODIES["bytes"], base64.b64encode(bytes(16)).decode()
     unnamed = {"Authorization": SIGNED, "x-amz-sdk-checksum-algorithm": "SHA1"}
-    reply = requests.put(f"{local.url}/{BUCKET}/up", body[::-1], headers=unnamed, timeout=300)
-    digest = base64.b64encode(CHECKSUMS["SHA1"](body[::-1])).decode()
+    reply = requests.put(f"{local.url}/{BUCKET}/up", body, headers=unnamed, timeout=300)
+    digest = base64.b64encode(CHECKSUMS["SHA1"](body)).decode()
     assert (reply.status_code, reply.headers["x-amz-checksum-sha1"]) == (200, digest)
-    s3.put_object(Bucket=BUCKET, Key="up", Body=body, ChecksumAlgorithm="SHA256")
-    assert stored("up") == sha256(body)
-    assert refused(s3.put_object, Bucket=BUCKET, Key="up", Body=b"other", ChecksumSHA256=wrong)[0] == "BadDigest"
-    md5 = base64.b64encode(bytes(16)).decode()
-    assert refused(s3.put_object, Bucket=BUCKET, Key="up", Body=b"other", ContentMD5=md5)[0] == "BadDigest"
+    assert refused(s3.put_object, Bucket=BUCKET, Key="up", Body=b"other", ContentMD5=wrong)[0] == "BadDigest"
     assert stored("up") == sha256(body)
 
 
@@ -201,3 +191,58 @@ def test_what_moto_does_not_have_is_an_error_of_s3(local: LocalEndpoint) -> None
     for method, code in (("PATCH", "NotImplemented"), ("PROPFIND", "MethodNotAllowed")):
         reply = requests.request(method, f"{local.url}/{BUCKET}/up", headers={"Authorization": SIGNED}, timeout=300)
         assert re.findall("<Code>(.*)</Code>", reply.text) == [code]
+
+
+LARGE = bytes(range(256)) * (6 << 12)  # 6 MiB
+SOURCE = {"Bucket": BUCKET, "Key": "sources/a b+ü"}
+
+
+@pytest.fixture
+def copy(s3: Any) -> Callable[..., Any]:
+    """``copy(1, CopySourceRange=…)``: copy a part of the source into a new upload."""
+    s3.put_object(**SOURCE, Body=LARGE)
+    upload = s3.create_multipart_upload(Bucket=BUCKET, Key="copied")
+    where = {"Bucket": BUCKET, "Key": "copied", "UploadId": upload["UploadId"]}
+
+    def copy(number: int, **more: Any) -> dict[str, Any]:
+        result = s3.upload_part_copy(**where, PartNumber=number, **{"CopySource": SOURCE} | more)["CopyPartResult"]
+        return {"PartNumber": number, "ETag": result["ETag"]}
+
+    copy.where = where  # type: ignore[attr-defined]
+    return copy
+
+
+def test_an_object_is_made_of_parts_of_others_in_their_order(s3: Any, copy: Any) -> None:
+    """The last part may be short. Each part's ETag is the MD5 of its bytes, as S3 has it without KMS."""
+    etag = s3.head_object(**SOURCE)["ETag"]
+    parts = [copy(1, CopySourceIfMatch=etag), copy(2, CopySourceRange="bytes=10-19", CopySourceIfMatch=etag)]
+    for wrong in (parts[::-1], [parts[0], parts[0]]):
+        complete = {**copy.where, "MultipartUpload": {"Parts": wrong}}
+        assert refused(s3.complete_multipart_upload, **complete)[0] == "InvalidPartOrder"
+    s3.complete_multipart_upload(**copy.where, MultipartUpload={"Parts": parts})
+    assert s3.get_object(Bucket=BUCKET, Key="copied")["Body"].read() == LARGE + LARGE[10:20]
+    assert parts[1]["ETag"].strip('"') == hashlib.md5(LARGE[10:20]).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("request_of", "code"),
+    [
+        ({"CopySourceIfMatch": '"0"'}, "PreconditionFailed"),
+        ({"CopySourceIfNoneMatch": '"0"'}, "NotImplemented"),
+        ({"CopySourceRange": f"bytes=0-{len(LARGE)}"}, "InvalidArgument"),
+        ({"CopySourceRange": "bytes=9-8"}, "InvalidArgument"),
+        ({"CopySource": {"Bucket": BUCKET, "Key": "sources/missing"}}, "NoSuchKey"),
+    ],
+)
+def test_copies_that_s3_refuses_are_refused(copy: Any, request_of: dict[str, Any], code: str) -> None:
+    """Otherwise an upload that works here would end halfway on AWS."""
+    assert refused(copy, number=1, **request_of)[0] == code
+
+
+def test_several_programs_may_complete_the_same_upload(s3: Any, copy: Any) -> None:
+    """As on AWS, where the call may be repeated: two runs of ``upload`` may fill the same."""
+    parts = {"Parts": [copy(1)]}
+    with ThreadPoolExecutor(3) as pool:
+        calls = [pool.submit(s3.complete_multipart_upload, **copy.where, MultipartUpload=parts) for _ in range(3)]
+    assert len({call.result()["ETag"] for call in calls}) == 1
+    assert s3.get_object(Bucket=BUCKET, Key="copied")["Body"].read() == LARGE

@@ -1,7 +1,5 @@
 """Archives for tests: tiny models that the real Triton loads within a second or two."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """A variant with real tritonservers that takes its archives from a folder."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil
@@ -9,7 +7,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -49,8 +47,7 @@ class FolderBucket(S3Objects):
 
     def _file(self, url: str) -> Path:
         key = url.removeprefix("s3://models/")
-        file = (self._folder / key).resolve()
-        if not (file.is_relative_to(self._folder.resolve()) and file.is_file()):
+        if not (file := self._folder / key).is_file():
             raise object_missing("models", key)
         return file
 
@@ -67,7 +64,7 @@ class Observer:
         self.metrics.append((name, value))
 
     @property
-    def prometheus(self) -> Observer:
+    def prometheus(self) -> Self:
         return self
 
     def forget(self, *where: str, of_gauges: bool) -> None:
@@ -107,7 +104,7 @@ class Host:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(files if isinstance(files, bytes) else archives.packed(files))
 
-    def make(
+    async def start(
         self,
         *,
         instances: int = 1,
@@ -117,7 +114,7 @@ class Host:
         image: str = "image",
         cache: str = "Enabled",
         **budgets: Any,
-    ) -> Variant:
+    ) -> None:
         # AWS waits 60 s for a model; a test waits as long as a busy machine needs.
         limits = {"memory_bytes": 4 * GIB, "disk_bytes": 4 * GIB, "invoke_seconds": 500, "drain_seconds": 5} | budgets
         spec = ContainerSpec(image, url, mode, COMPLETE | dict(environment), cache)  # type: ignore[arg-type]
@@ -130,12 +127,7 @@ class Host:
             metrics=self.observer,  # type: ignore[arg-type]
             events=self.observer,  # type: ignore[arg-type]
         )
-        return self._started
-
-    async def start(self, **options: Any) -> Variant:
-        variant = self.make(**options)
-        await variant.start()
-        return variant
+        await self._started.start()
 
     async def ask(self, target: str | None, *numbers: float) -> list[float]:
         """Invoke with these numbers; the numbers of the answer."""
@@ -178,6 +170,12 @@ class Host:
 
     def kill(self, instance: int = 0) -> None:
         os.kill(self.pid(instance), signal.SIGKILL)
+
+    async def die(self) -> None:
+        """Kill the server, and come back when the next one is up."""
+        started = len(self.observer.of("instance-started"))
+        self.kill()
+        await eventually(lambda: len(self.observer.of("instance-started")) > started)
 
     def files(self) -> list[str]:
         """What lies below the folder of models, two levels deep."""

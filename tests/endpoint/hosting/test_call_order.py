@@ -1,14 +1,12 @@
 """Requests, loads and unloads that come at the same time, which tritonserver 2.51.0 does not survive by itself."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.endpoint.hosting.archives import CONFIG, body, ensemble, model, values
+from tests.endpoint.hosting.archives import CONFIG, body, ensemble, model, values, written
 from tests.endpoint.hosting.conftest import Host
 from triton_ensembles.endpoint.hosting.call_order import CallOrder
 from triton_ensembles.endpoint.hosting.request import Invocation
@@ -20,27 +18,26 @@ pytestmark = pytest.mark.anyio
 LOADS = 1500  # beside which about ten requests failed before
 
 
-def write(folder: Path, files: dict[str, bytes]) -> Path:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return folder
-
-
 async def test_no_request_fails_because_another_model_is_loaded(anyio_backend: object, tmp_path: Path) -> None:
     """The loads fail, for they want a backend that is not there: so there can be many of them in a short time."""
     (repository := tmp_path / "repository").mkdir()
-    asked = write(tmp_path / "asked", model())
+    asked = written(model(), tmp_path / "asked")
     loaded = []
     for number in range(40):
         config = CONFIG.format(name=f"step{number}").replace('"python"', '"nowhere"').encode()
         files = ensemble(f"ensemble{number}", f"step{number}") | {f"step{number}/config.pbtxt": config}
-        loaded.append(write(tmp_path / f"loaded{number}", files | {f"step{number}/1/model.py": b""}))
+        loaded.append(written(files | {f"step{number}/1/model.py": b""}, tmp_path / f"loaded{number}"))
     with SageMakerServer(repository, log=tmp_path / "log") as server:
         api = TritonApi(server.sagemaker_url, tmp_path / "log")
         await api.load("asked", asked, "asked")
-        loading = asyncio.create_task(load_all(api, loaded))
+
+        async def load() -> None:
+            for number in range(LOADS):
+                folder = loaded[number % len(loaded)]
+                with pytest.raises(ContainerAnswered, match=r"load failed for model"):
+                    await api.load(folder.name, folder, folder.name)
+
+        loading = asyncio.create_task(load())
 
         async def ask(value: float) -> None:
             while not loading.done():
@@ -50,13 +47,6 @@ async def test_no_request_fails_because_another_model_is_loaded(anyio_backend: o
 
         await asyncio.gather(loading, *(ask(number) for number in range(8)))
         api.close()
-
-
-async def load_all(api: TritonApi, folders: list[Path]) -> None:
-    for number in range(LOADS):
-        folder = folders[number % len(folders)]
-        with pytest.raises(ContainerAnswered, match=r"load failed for model"):
-            await api.load(folder.name, folder, folder.name)
 
 
 async def entered(work: asyncio.Task[None]) -> bool:
@@ -85,17 +75,12 @@ async def test_a_load_waits_for_requests_and_requests_wait_until_it_has_begun(an
             assert await entered(third), "it need not wait until the load has ended"
 
 
-async def test_a_request_that_takes_long_does_not_hold_up_a_load(anyio_backend: object) -> None:
-    order = CallOrder()
-    with order.request() as begin:
-        await begin()
-        async with order.load():
-            pass
-
-
-async def test_loads_begin_one_after_the_other_and_then_run_beside_each_other(anyio_backend: object) -> None:
+async def test_loads_begin_one_after_the_other_and_run_beside_each_other_and_long_requests(
+    anyio_backend: object,
+) -> None:
     order, stack = CallOrder(), AsyncExitStack()
     async with stack:
+        await stack.enter_context(order.request())()
         begun = await stack.enter_async_context(order.load())
         second = asyncio.create_task(stack.enter_async_context(order.load()))
         assert not await entered(second)
@@ -104,23 +89,16 @@ async def test_loads_begin_one_after_the_other_and_then_run_beside_each_other(an
 
 
 async def test_unloads_that_begin_soon_after_each_other_overlap_and_others_wait(anyio_backend: object) -> None:
-    """Triton sleeps for half a second in each."""
+    """Triton sleeps for half a second in each. But a model that takes long to end holds up no other."""
     order, stack = CallOrder(), AsyncExitStack()
     async with stack:
         for _ in range(2):
             (await stack.enter_async_context(order.unload()))()
         await asyncio.sleep(0.3)
-        third = asyncio.create_task(AsyncExitStack().enter_async_context(order.unload()))
+        third = asyncio.create_task(stack.enter_async_context(order.unload()))
         assert not await entered(third)
-    await third
-
-
-async def test_a_model_that_takes_long_to_end_holds_up_no_other(anyio_backend: object) -> None:
-    order, stack = CallOrder(), AsyncExitStack()
-    async with stack:
-        for turn in (order.unload, order.load, order.unload, order.load):
-            (await stack.enter_async_context(turn()))()
-            await asyncio.sleep(0.3)
+        (await third)()
+        await stack.enter_async_context(order.load())
 
 
 async def test_a_request_is_sent_once_more_when_its_loaded_model_is_said_to_be_unknown(

@@ -1,7 +1,5 @@
 """Many clients, more models than memory, a server that is killed: no wrong answer, and nothing hangs."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 
@@ -16,10 +14,9 @@ pytestmark = pytest.mark.anyio
 MIB = 1 << 20
 SECONDS = 10
 ENOUGH = 20  # answers; on a slow machine the clients go on until they have them
-SETTINGS = [("Enabled", 2), ("Disabled", 1)]
 
 
-@pytest.mark.parametrize(("cache", "instances"), SETTINGS)
+@pytest.mark.parametrize(("cache", "instances"), [("Enabled", 2), ("Disabled", 1)])
 async def test_every_request_gets_its_own_answer_or_an_error_that_says_why(
     host: Host, cache: str, instances: int
 ) -> None:

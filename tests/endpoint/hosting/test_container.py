@@ -1,25 +1,13 @@
-"""The container as SageMaker starts it: its variables, its ports, its log, and the archives of this project in it."""
+"""The container as SageMaker starts it: its variables, its ports, its log."""
 
-from __future__ import annotations
-
-import shutil
 from pathlib import Path
 
 import pytest
 import requests
-import tritonclient.http as http
 
-from checkout import ENSEMBLES
-from tests.endpoint.hosting import archives
 from tests.endpoint.hosting.archives import model
-from tests.endpoint.hosting.conftest import Host, eventually
-from tests.triton.test_server import environments_of
-from triton_ensembles.building.built import Built
-from triton_ensembles.endpoint.hosting.errors import HostingError
-from triton_ensembles.endpoint.hosting.request import Invocation
+from tests.endpoint.hosting.conftest import Host
 from triton_ensembles.endpoint.hosting.variant import trim_log
-from triton_ensembles.project.examples.folder import read_examples
-from triton_ensembles.project.examples.request import Request
 from triton_ensembles.triton.ports import Ports
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +38,7 @@ async def test_tritons_own_metrics_are_on_the_port_that_was_set_until_another_se
 async def test_the_log_is_only_verbose_and_metrics_are_only_off_when_that_is_asked_for(host: Host) -> None:
     """It takes kilobytes for each request, and fills the disk within hours."""
     host.put("one.tar.gz", model())
-    await host.start(instances=1)
+    await host.start()
     await host.ask("one.tar.gz")
     before = host.log.stat().st_size
     for _ in range(10):
@@ -67,11 +55,6 @@ async def test_the_log_is_only_verbose_and_metrics_are_only_off_when_that_is_ask
     assert host.log.stat().st_size - before > 1000
 
 
-async def test_a_port_that_is_not_a_number_is_named(host: Host) -> None:
-    with pytest.raises(HostingError, match="SAGEMAKER_TRITON_METRICS_PORT is 'many'; give the number of a port"):
-        await host.start(environment={"SAGEMAKER_TRITON_METRICS_PORT": "many"})
-
-
 def test_a_log_that_has_grown_too_large_is_emptied_in_place(tmp_path: Path) -> None:
     log = tmp_path / "endpoint.log"
     with log.open("ab") as server:
@@ -83,34 +66,6 @@ def test_a_log_that_has_grown_too_large_is_emptied_in_place(tmp_path: Path) -> N
         server.write(b"new")
     assert log.read_bytes() == b"new"
     assert (tmp_path / "endpoint.log.1").read_bytes() == b"old" * 10
-
-
-async def test_this_projects_archives_are_served_and_leave_no_environment_behind(
-    host: Host, built: dict[str, Built]
-) -> None:
-    for name, each in built.items():
-        shutil.copyfile(each.archive, host.bucket / f"{name}.tar.gz")
-    await host.start()
-    for name in built:
-        (request, *_) = read_examples(ENSEMBLES / name).requests
-        answered = await answer(host, f"{name}.tar.gz", request)
-        assert answered.get_response()["outputs"]
-    host.put("tar.tar.gz", archives.with_environment(archives.model()))
-    assert await host.ask("tar.tar.gz", 1.0)
-    environments = environments_of(host.processes())
-    assert environments
-    host.kill()
-    await eventually(lambda: host.observer.of("instance-started")[1:])
-    assert not [each for each in environments if each.exists()]
-
-
-async def answer(host: Host, target: str, request: Request) -> http.InferResult:
-    body, length = http.InferenceServerClient.generate_request_body(request.infer_inputs())
-    content_type = f"application/vnd.sagemaker-triton.binary+json;json-header-size={length}"
-    reply = await host.variant.invoke(Invocation(body, target, {"Content-Type": content_type}))
-    assert isinstance(reply.body, bytes)
-    header = int(reply.headers["Content-Type"].rpartition("=")[2])
-    return http.InferenceServerClient.parse_response_body(reply.body, header_length=header)
 
 
 async def test_models_see_the_environment_of_a_container_and_no_secret_of_the_developer(

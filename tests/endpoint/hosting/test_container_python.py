@@ -1,7 +1,5 @@
 """The image of a container decides which Python runs its steps."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

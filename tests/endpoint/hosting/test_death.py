@@ -1,52 +1,29 @@
-"""A server that dies at the worst moment: which request fails, which load is blamed, and that no other is affected."""
+"""A server that dies at the worst moment, and loads that never end: which request fails, and that no other does."""
 
-from __future__ import annotations
-
-import os
-import signal
+import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.endpoint.hosting.archives import model
-from tests.endpoint.hosting.conftest import Host, eventually
-from tests.triton.test_server import alive
+from tests.endpoint.hosting.archives import CONFIG, Gate, model
+from tests.endpoint.hosting.conftest import Host
+from tests.triton.test_server import alive, wait_for_end
 from triton_ensembles.endpoint.hosting.container_process import Container
-from triton_ensembles.endpoint.hosting.errors import InternalFailure
+from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.model_processes import Usage
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 
 pytestmark = pytest.mark.anyio
 
-Kill = Callable[[], Awaitable[None]]
-
-
-@pytest.fixture
-def die(host: Host) -> Kill:
-    """Kill the server, and come back when the next one is up."""
-
-    async def die() -> None:
-        started = len(host.observer.of("instance-started"))
-        host.kill()
-        await eventually(lambda: len(host.observer.of("instance-started")) > started)
-
-    return die
-
-
-def kill_unseen(host: Host) -> None:
-    """Kill the server, and let the platform not notice it yet."""
-    pid = host.pid()
-    os.kill(pid, signal.SIGKILL)
-    while alive(pid):
-        time.sleep(0.001)  # the event loop stands still meanwhile
+REASON = r"Failed to load model 'empty\.tar\.gz': Python model file not found in 'empty/1/model\.py'"
 
 
 @pytest.mark.parametrize("deaths", [1, 3])
 async def test_a_request_that_had_not_left_when_its_server_died_is_loaded_for_by_the_next_one(
-    host: Host, die: Kill, monkeypatch: pytest.MonkeyPatch, deaths: int
+    host: Host, monkeypatch: pytest.MonkeyPatch, deaths: int
 ) -> None:
     """The next one knows nothing of the model, and would answer 404 without a word. Three deaths end the patience."""
     host.put("one.tar.gz", model())
@@ -59,7 +36,7 @@ async def test_a_request_that_had_not_left_when_its_server_died_is_loaded_for_by
         acquired = await acquire(self, target_model)
         if left:
             left -= 1
-            await die()
+            await host.die()
         return acquired
 
     monkeypatch.setattr(ModelCache, "acquire", acquire_and_die)
@@ -71,7 +48,7 @@ async def test_a_request_that_had_not_left_when_its_server_died_is_loaded_for_by
 
 
 async def test_a_model_whose_server_dies_right_after_the_load_is_loaded_by_the_next_one(
-    host: Host, die: Kill, monkeypatch: pytest.MonkeyPatch
+    host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.put("one.tar.gz", model())
     await host.start()
@@ -87,7 +64,7 @@ async def test_a_model_whose_server_dies_right_after_the_load_is_loaded_by_the_n
         nonlocal deaths
         if loads > deaths == 0:  # the first look at the memory after the load
             deaths = 1
-            await die()
+            await host.die()
         return await usage(self)
 
     monkeypatch.setattr(TritonApi, "load", counted_load)
@@ -110,7 +87,9 @@ async def test_a_load_that_meets_a_dead_server_is_tried_once_more(
         nonlocal left
         if left:
             left -= 1
-            kill_unseen(host)
+            host.kill()
+            while alive(host.pid()):
+                time.sleep(0.001)  # the event loop stands still, so the platform does not notice it yet
         await load(self, *arguments)
 
     monkeypatch.setattr(TritonApi, "load", die_and_load)
@@ -122,11 +101,53 @@ async def test_a_load_that_meets_a_dead_server_is_tried_once_more(
     assert deaths == 2 or not [text for text in host.observer.of("error") if "one.tar.gz" in text]
 
 
-async def test_a_model_that_takes_the_server_with_it_is_named_and_not_tried_again(host: Host) -> None:
-    host.put("evil.tar.gz", model(initialize="os.kill(os.getppid(), 9)"))
+async def test_a_load_that_triton_never_answers_fails_with_its_reason_and_holds_nobody_up(host: Host) -> None:
+    """Otherwise one archive without its model.py stops all cold starts for six minutes, and ends the server."""
+    host.put("empty.tar.gz", {"empty/config.pbtxt": CONFIG.format(name="empty").encode(), "empty/1/README.md": b""})
     host.put("good.tar.gz", model())
     await host.start()
-    with pytest.raises(InternalFailure, match=r"the container died while it loaded 'evil\.tar\.gz'"):
-        await host.ask("evil.tar.gz")
-    assert await host.ask("good.tar.gz", 2) == [2]
+    async with asyncio.timeout(120):
+        first, good = await asyncio.gather(host.ask("empty.tar.gz"), host.ask("good.tar.gz", 2), return_exceptions=True)
+        assert good == [2]
+        with pytest.raises(ModelError, match=REASON):
+            raise first  # type: ignore[misc]
+        with pytest.raises(ModelError, match=REASON):  # Triton is not asked again
+            await host.ask("empty.tar.gz")
+    assert host.variant.snapshot().instances[0].restarts == 0
+    host.put("empty.tar.gz", model("empty"))  # corrected: Triton takes its name only after a restart
+    assert await host.ask("empty.tar.gz", 3) == [3]
+    assert await host.ask("good.tar.gz", 4) == [4]
     assert host.variant.snapshot().instances[0].restarts == 1
+
+
+async def test_a_load_that_takes_too_long_loses_only_its_own_model(host: Host, tmp_path: Path) -> None:
+    """Otherwise everything that is loaded is lost with it."""
+    gate = Gate(tmp_path)
+    host.put("good.tar.gz", model())
+    host.put("slow.tar.gz", model("slow", initialize=gate.wait))
+    await host.start(load_seconds=8)
+    await host.ask("good.tar.gz")
+    before = host.pid()
+    with pytest.raises(ModelError, match="not loaded within 8 s, so its processes were ended"):
+        await host.ask("slow.tar.gz")
+    assert host.loaded() == ["good.tar.gz"] and host.pid() == before
+    assert await host.ask("good.tar.gz", 5) == [5]
+    gate.open()
+    assert await host.ask("slow.tar.gz", 6) == [6]
+
+
+async def test_a_log_that_is_removed_takes_nothing_with_it(host: Host) -> None:
+    """Otherwise every cold start fails, memory is measured no more, and the server outlives its endpoint."""
+    host.put("good.tar.gz", model())
+    host.put("bad.tar.gz", model("bad", initialize="raise ValueError('as it should')"))
+    await host.start()
+    host.log.unlink()
+    assert await host.ask("good.tar.gz", 1) == [1]
+    with pytest.raises(ModelError, match="as it should"):
+        await host.ask("bad.tar.gz")
+    host.observer.metrics.clear()
+    await host.variant._instances[0].measure()  # as every ten seconds
+    assert host.observer.values("MemoryUtilization") > [0]
+    processes = host.processes()
+    await host.variant.stop()
+    assert not wait_for_end(processes)

@@ -1,11 +1,10 @@
 """What Triton unpacks into /tmp and keeps there fills the instance's disk, as it does on AWS."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.endpoint.hosting import archives
 from tests.endpoint.hosting.conftest import Host, eventually
+from tests.triton.test_server import environments_of
 from triton_ensembles.endpoint.hosting.errors import ModelError
 from triton_ensembles.sagemaker.model_state import ModelState
 
@@ -19,13 +18,6 @@ def on_disk(host: Host) -> tuple[int, int]:
     return instance.disk_bytes // MIB, instance.environment_bytes // MIB
 
 
-async def restarted(host: Host) -> None:
-    """Kill the server, and wait until the platform has restarted it."""
-    host.kill()
-    await eventually(lambda: host.observer.of("instance-died"))
-    await eventually(lambda: host.variant.snapshot().instances[0].ready)
-
-
 async def test_environments_stay_on_the_disk_after_their_models_are_gone(host: Host) -> None:
     """The leak: each distinct archive leaves its own copy until the server ends."""
     await host.start(cache="Disabled")
@@ -36,7 +28,7 @@ async def test_environments_stay_on_the_disk_after_their_models_are_gone(host: H
         await eventually(lambda: on_disk(host) == (8 * number, 8 * number))  # noqa: B023
     await eventually(lambda: host.observer.values("UnpackedEnvironments")[-1:] >= [16 * MIB])
     assert host.observer.values("DiskUtilization")[-1] == pytest.approx(100 * 16 / 4096, rel=0.05)
-    await restarted(host)
+    await host.die()
     assert on_disk(host) == (0, 0)
 
 
@@ -46,8 +38,7 @@ async def test_an_archive_that_stays_on_the_disk_is_unpacked_once(host: Host) ->
     for _ in range(2):
         with pytest.raises(ModelError, match="Insufficient memory"):
             await host.ask("a.tar.gz")
-        model = host.status("a.tar.gz")
-        assert model.state is ModelState.ON_DISK
+        assert host.status("a.tar.gz").state is ModelState.ON_DISK
         assert on_disk(host) == (16, 8)
 
 
@@ -65,7 +56,7 @@ async def test_a_damaged_environment_makes_later_ones_fail_until_the_server_rest
     for _ in range(2):
         await host.model_error("good.tar.gz", "Failed to create environment directory", 400)
     assert await host.ask("plain.tar.gz", 2.0) == [2.0]
-    await restarted(host)
+    await host.die()
     assert await host.ask("good.tar.gz", 3.0) == [3.0]
 
 
@@ -98,8 +89,11 @@ async def test_an_environment_that_overfills_the_disk_fails_the_load(host: Host)
     assert not host.loaded()
 
 
-async def test_the_environment_of_a_single_model_counts(host: Host) -> None:
+async def test_the_environment_of_a_single_model_counts_and_ends_with_its_server(host: Host) -> None:
     host.put("only.tar.gz", archives.with_environment(archives.model(), megabytes=8))
     await host.start(mode="SingleModel", url="s3://models/only.tar.gz")
     assert await host.ask(None, 4.0) == [4.0]
     assert on_disk(host) == (16, 8)
+    (environment,) = environments_of(host.processes())
+    await host.die()
+    assert not environment.exists()

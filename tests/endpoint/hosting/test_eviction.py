@@ -1,7 +1,5 @@
 """Which models are evicted from memory and disk, which stay, and that evicted ones free their memory and space."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import re
@@ -36,10 +34,8 @@ async def test_the_least_recently_used_model_is_evicted_and_its_memory_is_freed(
     pid = host.pid()
     assert not [each for each in descendants(pid) if gone.hash in command_line(each)]
     assert proportional_set_size([pid, *descendants(pid)]) < TWO_FIT
-    assert "b.tar.gz is unloaded" in host.observer.of("model-evicted")[0]
     assert host.observer.forgotten == ["b.tar.gz"]  # by /metrics
-    loaded = host.status("a.tar.gz")
-    assert 100 * MIB < loaded.memory_bytes < 180 * MIB
+    assert 100 * MIB < host.status("a.tar.gz").memory_bytes < 180 * MIB
     # Its copy on the disk is loaded again, without a download; what it took last time is freed before the load.
     await host.ask("b.tar.gz")
     assert host.loaded() == ["b.tar.gz", "c.tar.gz"]
@@ -99,8 +95,7 @@ async def test_a_model_in_use_is_not_evicted_and_what_cannot_fit_is_refused(host
     await eventually(lambda: host.status("other.tar.gz").waits_for == "memory")
     with pytest.raises(ServiceUnavailable, match=reason):
         await refused
-    other = host.status("other.tar.gz")
-    assert other.loads == 1, "it is known not to fit, so it is not loaded"
+    assert host.status("other.tar.gz").loads == 1, "it is known not to fit, so it is not loaded"
     assert host.log.read_text().count("Loading SageMaker TargetModel: other.tar.gz") == 1
     assert not long.done()
     gate.open()
@@ -123,20 +118,13 @@ async def test_a_server_that_grows_beyond_its_budget_loses_idle_models(host: Hos
     assert await host.ask("idle.tar.gz", 1) == [1]
 
 
-def takes_the_gpu(host: Host) -> tuple[dict[str, bytes], str]:
-    """A model that holds a resource while it is loaded, and a line that fails in other models while it is held."""
-    flag = host.bucket / "taken"
-    files = model(initialize=f"open({str(flag)!r}, 'w').close()", finalize=f"os.unlink({str(flag)!r})")
-    return files, f"if os.path.exists({str(flag)!r}): raise RuntimeError('CUDA out of memory')"
-
-
 @pytest.mark.parametrize("when", ["initialize", "execute"])
 async def test_a_507_evicts_another_model_and_tries_again_until_nothing_is_left(host: Host, when: str) -> None:
-    """To a load or to an invocation."""
-    first, out_of_memory = takes_the_gpu(host)
-    host.put("first.tar.gz", first)
-    host.put("second.tar.gz", model(**{when: out_of_memory}))
-    host.put("never.tar.gz", model(**{when: "raise RuntimeError('CUDA out of memory')"}))
+    """To a load or to an invocation. The first model holds what the second one needs."""
+    taken, full = repr(str(host.bucket / "taken")), "raise RuntimeError('CUDA out of memory')"
+    host.put("first.tar.gz", model(initialize=f"open({taken}, 'w').close()", finalize=f"os.unlink({taken})"))
+    host.put("second.tar.gz", model(**{when: f"if os.path.exists({taken}): {full}"}))
+    host.put("never.tar.gz", model(**{when: full}))
     await host.start()
     if when == "execute":
         await host.ask("second.tar.gz")

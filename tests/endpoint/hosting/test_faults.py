@@ -1,7 +1,5 @@
 """The errors that clients get, with the reason and the fix; and that the endpoint serves on afterwards."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import tarfile
@@ -10,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.hosting.archives import Gate, body, ensemble, model, packed, special, values
-from tests.endpoint.hosting.conftest import Host, eventually, whole
+from tests.endpoint.hosting.archives import Gate, body, ensemble, model, packed, special
+from tests.endpoint.hosting.conftest import Host, eventually
 from tests.triton.test_server import wait_for_end
 from triton_ensembles.endpoint.hosting.errors import (
     InternalFailure,
@@ -44,21 +42,6 @@ async def unharmed(request: pytest.FixtureRequest) -> AsyncIterator[None]:
     assert host.variant.snapshot().instances[0].in_flight == 0
 
 
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        (None, "missing a target model header; name the archive in TargetModel"),
-        ("no/such.tar.gz", r"Failed to download model data\(bucket: models, key: no/such.tar.gz\)"),
-        ("../../etc/passwd", "Failed to download model data"),
-        ("a/../../bucket2/x.tar.gz", "Failed to download model data"),
-        ("/etc/passwd", "Failed to download model data"),
-    ],
-)
-async def test_a_target_that_is_not_in_the_bucket_is_refused(shared: Host, target: str | None, message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        await shared.ask(target)
-
-
 @pytest.mark.parametrize("name", ["", " a.tar.gz", "$(touch x).tar.gz", "a;b", "a\nb", "x" * 1025, "é.tar.gz"])
 async def test_a_name_that_could_hurt_the_container_is_refused(shared: Host, name: str) -> None:
     with pytest.raises(ValidationError, match=r"TargetModel .* is not valid.*; rename the object"):
@@ -70,13 +53,9 @@ BOMB = packed(model() | {"zeros.bin": b"\0" * (101 << 20)})
 BAD_ARCHIVES = {
     "truncated": (WHOLE[: len(WHOLE) // 2], r"breaks off before its end \(archive-truncated\); upload it again"),
     "empty": (b"", r"the file is empty \(archive-unreadable\)"),
-    "not gzip": (
-        b"PK\x03\x04 this is a zip",
-        r"not a gzip file \(archive-unreadable\); upload a tar archive compressed",
-    ),
+    "not gzip": (b"PK\x03\x04 a zip", r"not a gzip file \(archive-unreadable\); upload a tar archive compressed"),
     "bomb": (BOMB, r"more than 100 times its size.*\(archive-bomb\)"),
     "traversal": (packed(model() | {"../../evil": b"x"}), r"'../../evil' leads out of the model's folder"),
-    "absolute": (packed(model() | {"/tmp/evil": b"x"}), r"'/tmp/evil' leads out of the model's folder"),
     "symbolic link": (packed(model(), special("a/l", tarfile.SYMTYPE, "/etc")), r"'a/l' is a symbolic link to '/etc'"),
     "hard link": (packed(model(), special("l", tarfile.LNKTYPE, "identity")), r"'l' is a hard link to 'identity'"),
     "device": (packed(model(), special("null", tarfile.CHRTYPE)), r"'null' is a device or a pipe"),
@@ -92,7 +71,6 @@ async def test_a_bad_archive_is_refused_with_its_fault(shared: Host, kind: str) 
     shared.put(key, content)
     with pytest.raises(ValidationError, match=f"Failed to extract model data archive from URL.*{key}.*{message}"):
         await shared.ask(key)
-    assert not Path("/tmp/evil").exists()
     assert shared.variant.snapshot().errors[0].target_model == key
 
 
@@ -120,54 +98,25 @@ async def test_of_two_ensembles_one_answers_and_a_warning_says_so(shared: Host) 
 
 
 async def test_a_step_that_raises_is_named_with_its_message_and_a_fixed_upload_works(shared: Host) -> None:
-    pipe = ensemble("pipe", "pipe.step")
-    shared.put("pipe.tar.gz", pipe | model("pipe.step", initialize="raise ValueError('the vocabulary is missing')"))
-    await shared.model_error("pipe.tar.gz", r"pipe.step: Internal: ValueError: the vocabulary is missing", 400)
-    shared.put("pipe.tar.gz", pipe | model("pipe.step"))
-    assert await shared.ask("pipe.tar.gz", 2) == [2]
-
-
-async def test_steps_that_a_failed_load_leaves_in_memory_are_reported(shared: Host) -> None:
-    pair = ensemble("pair", "pair.a", "pair.b") | model("pair.a") | model("pair.b", initialize="raise ValueError")
-    shared.put("pair.tar.gz", pair)
-    with pytest.raises(ModelError, match=r"pair\.b: "):
-        await shared.ask("pair.tar.gz")
+    pair = ensemble("pair", "pair.a", "pair.b") | model("pair.a")
+    shared.put("pair.tar.gz", pair | model("pair.b", initialize="raise ValueError('the vocabulary is missing')"))
+    await shared.model_error("pair.tar.gz", r"pair\.b: Internal: ValueError: the vocabulary is missing", 400)
     assert "steps of 'pair.tar.gz' that did load keep their memory" in shared.observer.of("warning")[-1]
+    shared.put("pair.tar.gz", pair | model("pair.b"))
+    assert await shared.ask("pair.tar.gz", 2) == [2]
 
 
 BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size="
+BAD_TEXTS = [(content, "application/json") for content in (b"{", b"[1, 2]", b'{"inputs": 5}', b"\xff\xfe\x00")]
+BAD_TYPES = [(body(1), kind) for kind in (f"{BINARY}99999", f"{BINARY}-1", f"{BINARY}abc", f"text/html; {BINARY}1")]
 
 
-@pytest.mark.parametrize(
-    ("content", "content_type"),
-    [
-        *((content, "application/json") for content in (b"{", b"[1, 2]", b'{"inputs": 5}')),
-        (b"\xff\xfe\x00", "application/octet-stream"),
-        *((body(1), BINARY + length) for length in ("99999", "-1", "abc")),
-        (body(1), f"text/html; {BINARY}1"),
-    ],
-)
+@pytest.mark.parametrize(("content", "content_type"), [*BAD_TEXTS, *BAD_TYPES])
 async def test_a_malformed_body_is_the_models_error(shared: Host, content: bytes, content_type: str) -> None:
     with pytest.raises(ModelError) as caught:
         await shared.send(GOOD, content, content_type)
     assert caught.value.original_status == 400
     assert caught.value.original_message
-
-
-async def test_a_body_in_pieces_and_a_long_answer_in_pieces_arrive_whole(shared: Host) -> None:
-    numbers = [float(number) for number in range(400_000)]
-    content = body(*numbers)
-
-    async def pieces() -> AsyncIterator[bytes]:
-        for start in range(0, len(content), 100_000):
-            yield content[start : start + 100_000]
-
-    assert len(content) > 2 << 20
-    reply = await shared.variant.invoke(Invocation(pieces(), GOOD, {"Content-Type": "application/json"}, len(content)))
-    assert not isinstance(reply.body, bytes)
-    assert shared.variant.snapshot().instances[0].in_flight == 1  # until the answer is read
-    assert values(await whole(reply)) == numbers
-    assert values(await shared.send(GOOD, content)) == numbers
 
 
 async def test_a_client_that_hangs_up_harms_nobody(shared: Host, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Loads and unloads that overlap: what they may take together, which of them is blamed, and which has to wait."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The processes of models: one that has ended is reported, and none outlives its model or its server."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path
@@ -29,11 +27,9 @@ async def test_a_model_whose_stub_has_ended_says_so_with_the_cure(host: Host) ->
     await host.ask("one.tar.gz")
     await host.ask("pipe.tar.gz")
     for value in (9, 1):  # Triton does not start another stub
-        await host.model_error(
-            "pipe.tar.gz", r"not healthy.*; see the endpoint's log.*load the model again", 400, value
-        )
-    pipe = host.status("pipe.tar.gz")
-    assert "every request to it fails" in pipe.broken
+        message = r"not healthy.*; see the endpoint's log.*load the model again"
+        await host.model_error("pipe.tar.gz", message, 400, value)
+    assert "every request to it fails" in host.status("pipe.tar.gz").broken
     (warning,) = [each for each in host.variant.snapshot().errors if "is broken" in each.text]
     assert warning.target_model == "pipe.tar.gz" and "another name" in warning.cure
     # Nobody has to ask: it is noticed when the memory is measured.
@@ -43,11 +39,9 @@ async def test_a_model_whose_stub_has_ended_says_so_with_the_cure(host: Host) ->
     os.kill(stub, signal.SIGKILL)
     await eventually(lambda: (status := host.model("one.tar.gz")) and status.broken)
     # Another load cures it.
-    host.kill()
-    await eventually(lambda: host.observer.of("instance-started")[1:])
+    await host.die()
     assert await host.ask("one.tar.gz", 1) == [1]
-    one = host.status("one.tar.gz")
-    assert not one.broken
+    assert not host.status("one.tar.gz").broken
 
 
 async def test_a_single_model_whose_stub_has_ended_says_so(host: Host) -> None:
@@ -61,34 +55,20 @@ async def test_a_single_model_whose_stub_has_ended_says_so(host: Host) -> None:
     assert "is broken" in host.variant.snapshot().errors[0].text
 
 
-def starting(file: Path) -> dict[str, bytes]:
-    """A model that starts a process in a session of its own, with an environment of its own."""
+@pytest.mark.parametrize("end", ["of the model", "of the server", "of the endpoint"])
+async def test_what_a_model_has_started_ends_with_it(host: Host, tmp_path: Path, end: str) -> None:
+    """A process in a session of its own, with an environment of its own."""
+    file = tmp_path / "pid"
     start = "import subprocess; p = subprocess.Popen(['sleep', '1000'], start_new_session=True, env={}); "
-    return model(initialize=f"{start}open({str(file)!r}, 'w').write(str(p.pid))")
-
-
-async def test_what_a_model_has_started_ends_with_it(host: Host, tmp_path: Path) -> None:
-    file = tmp_path / "pid"
-    host.put("one.tar.gz", starting(file))
-    await host.start(cache="Disabled")
+    host.put("one.tar.gz", model(initialize=f"{start}open({str(file)!r}, 'w').write(str(p.pid))"))
+    await host.start(cache="Disabled" if end == "of the model" else "Enabled")
     await host.ask("one.tar.gz")
     pid = int(file.read_text())
-    await eventually(lambda: host.observer.of("model-unloaded"))
-    assert not alive(pid)
-    assert any("'one.tar.gz' had started 1 processes that outlived it" in each for each in host.observer.of("warning"))
-
-
-@pytest.mark.parametrize("killed", [False, True])
-async def test_what_a_model_has_started_ends_with_its_server(host: Host, tmp_path: Path, killed: bool) -> None:
-    file = tmp_path / "pid"
-    host.put("one.tar.gz", starting(file))
-    await host.start()
-    await host.ask("one.tar.gz")
-    pid = int(file.read_text())
-    assert alive(pid)
-    if killed:
-        host.kill()
-        await eventually(lambda: host.observer.of("instance-started")[1:])
+    if end == "of the model":
+        await eventually(lambda: host.observer.of("model-unloaded"))
+        assert "'one.tar.gz' had started 1 processes that outlived it" in host.observer.of("warning")[0]
+    elif end == "of the server":
+        await host.die()
     else:
         await host.close()
     await eventually(lambda: not alive(pid), 5)

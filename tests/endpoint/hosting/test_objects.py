@@ -1,19 +1,15 @@
 """Archives downloaded from S3: an S3 that fails halfway through, and a disk that fills up."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from tests.endpoint.hosting.archives import model, packed
 from tests.endpoint.hosting.conftest import FolderBucket, Host
@@ -39,14 +35,11 @@ class HalfS3(ThreadingHTTPServer):
         self.content, self.breaks = content, breaks
         self.reached, self.gate = threading.Event(), threading.Event()  # a connection breaks when the gate is open
         self.gate.set()
+        self.objects = S3Objects(client(f"http://127.0.0.1:{self.server_port}"))
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing: clients are expected to hang up."""
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
 
 class _HalfAnswers(BaseHTTPRequestHandler):
@@ -76,62 +69,39 @@ class _HalfAnswers(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[Any]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    made = client(f"http://{host}:{port}")
-    made.create_bucket(Bucket="models")
-    yield made
-    server.stop()
-
-
-async def test_an_object_of_s3_arrives_whole(s3: Any, tmp_path: Path) -> None:
-    s3.put_object(Bucket="models", Key="a b/large.tar.gz", Body=LARGE)
-    objects = S3Objects(s3)
-    await objects.fetch("s3://models/a b/large.tar.gz", tmp_path / "x")
-    assert (tmp_path / "x").read_bytes() == LARGE
-    assert await objects.size("s3://models/a b/large.tar.gz") == len(LARGE)
-
-
 @pytest.mark.parametrize("url", ["s3://models/none", "s3://nowhere/none", "s3://models", "models/none", "s3:///x"])
-async def test_an_object_that_does_not_exist_is_missing(s3: Any, tmp_path: Path, url: str) -> None:
-    objects = S3Objects(s3)
+async def test_an_object_that_does_not_exist_is_missing(moto_s3: Any, tmp_path: Path, url: str) -> None:
+    objects = S3Objects(moto_s3)
     with pytest.raises(ValidationError):
         await objects.size(url)
     with pytest.raises(ValidationError):
         await objects.fetch(url, tmp_path / "x")
 
 
-async def test_an_object_that_is_replaced_during_its_download_is_an_error_of_its_own(s3: Any, tmp_path: Path) -> None:
+async def test_an_object_arrives_whole_and_its_replacement_meanwhile_is_an_error_of_its_own(
+    moto_s3: Any, tmp_path: Path
+) -> None:
     def replace(**_: object) -> None:
-        s3.put_object(Bucket="models", Key="new.tar.gz", Body=LARGE[::-1])
+        moto_s3.put_object(Bucket="models", Key="a b/new.tar.gz", Body=LARGE[::-1])
 
-    s3.put_object(Bucket="models", Key="new.tar.gz", Body=LARGE)
-    downloading = client(s3.meta.endpoint_url)
+    moto_s3.put_object(Bucket="models", Key="a b/new.tar.gz", Body=LARGE)
+    downloading = client(moto_s3.meta.endpoint_url)
+    objects = S3Objects(downloading)
+    await objects.fetch("s3://models/a b/new.tar.gz", tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == LARGE
     downloading.meta.events.register_last("after-call.s3.HeadObject", replace)
     with pytest.raises(ServiceUnavailable, match=r"new.tar.gz' was replaced by another object.*; try again"):
-        await S3Objects(downloading).fetch("s3://models/new.tar.gz", tmp_path / "x")
+        await objects.fetch("s3://models/a b/new.tar.gz", tmp_path / "x")
 
 
-async def test_a_download_that_breaks_off_is_tried_again(tmp_path: Path) -> None:
-    with HalfS3(packed(model()), breaks=2) as server:
-        await S3Objects(client(server.url)).fetch("s3://models/a", tmp_path / "x")
-        assert (tmp_path / "x").read_bytes() == server.content
-        server.shutdown()
-
-
-async def test_a_download_that_always_breaks_off_leaves_nothing_and_the_next_one_works(host: Host) -> None:
+async def test_a_download_that_always_breaks_off_leaves_nothing_and_one_that_does_so_twice_works(host: Host) -> None:
     with HalfS3(packed(model()), breaks=1000) as server:
-        host.objects = S3Objects(client(server.url))
-        with pytest.raises(ServiceUnavailable):
-            await host.objects.fetch("s3://models/a.tar.gz", host.bucket / "x")
+        host.objects = server.objects
         await host.start()
         with pytest.raises(ServiceUnavailable, match=r"Failed to download model data: .*a\.tar\.gz"):
             await host.ask("a.tar.gz")
         assert host.files() == []
-        server.breaks = 0
+        server.breaks = 2
         assert await host.ask("a.tar.gz", 6) == [6]
         server.shutdown()
 
@@ -174,7 +144,7 @@ async def test_a_file_system_that_is_full_is_the_models_error_and_unloaded_model
 async def test_a_canceled_download_ends(tmp_path: Path) -> None:
     with HalfS3(LARGE, breaks=1000) as server:
         server.gate.clear()
-        task = asyncio.create_task(S3Objects(client(server.url)).fetch("s3://models/a", tmp_path / "x"))
+        task = asyncio.create_task(server.objects.fetch("s3://models/a", tmp_path / "x"))
         await asyncio.to_thread(server.reached.wait, 300)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

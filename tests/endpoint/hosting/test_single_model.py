@@ -1,38 +1,28 @@
 """Single-model endpoints: one model, an ensemble by name, and the error when the container cannot start."""
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.endpoint.hosting.archives import ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
 from tests.gateway.repository import files
-from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ServiceUnavailable, ValidationError
+from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ServiceUnavailable
 
 pytestmark = pytest.mark.anyio
 
-ONE = {"mode": "SingleModel", "url": "s3://models/model.tar.gz"}
+ONE: dict[str, Any] = {"mode": "SingleModel", "url": "s3://models/model.tar.gz"}
 FOR_A_GPU = {name: text.replace(b"KIND_CPU", b"KIND_GPU") for name, text in model().items()}
 PIPE = ensemble("pipe", "b", "a") | model("a", execute="x = x + 1") | model("b", execute="x = x * 2")
-
-
-async def test_the_only_model_answers_without_a_name(host: Host) -> None:
-    host.put("model.tar.gz", model(execute="x = x + float(os.environ['SUMMAND'])"))
-    await host.start(**ONE, environment={"SUMMAND": "1"})
-    assert await host.ask(None, 1, 2) == [2, 3]
-    assert "WARNING: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided. Starting with" in host.log.read_text()
-    with pytest.raises(ValidationError, match="does not support target model header"):
-        await host.ask("model.tar.gz")
-    assert host.status("model.tar.gz").hits == 1
 
 
 async def test_an_ensemble_is_served_by_its_name_and_comes_back_after_a_crash(host: Host) -> None:
     host.put("model.tar.gz", PIPE)
     await host.start(**ONE, environment={"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pipe"})
     assert await host.ask(None, 1, 2) == [3, 5]
-    assert host.status("model.tar.gz").order == ("b", "a")  # on the status page
+    status = host.status("model.tar.gz")
+    assert (status.order, status.hits) == (("b", "a"), 1)  # on the status page
     host.kill()
     await eventually(lambda: host.observer.of("instance-died"))
     assert await host.ask(None, 3) == [7]
@@ -51,6 +41,7 @@ async def test_a_server_that_aborts_while_it_starts_on_a_busy_machine_is_started
     await host.start(**ONE)
     assert await host.ask(None, 3) == [3]
     assert flag.exists()
+    assert "WARNING: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided. Starting with" in host.log.read_text()
 
 
 @pytest.mark.parametrize(
@@ -59,12 +50,12 @@ async def test_a_server_that_aborts_while_it_starts_on_a_busy_machine_is_started
         (None, {}, "Failed to download model data"),
         (b"not gzip", {}, "Failed to extract model data archive"),
         (PIPE, {}, "More than 1 model directory found in model repository: a b pipe; .*DEFAULT_MODEL_NAME"),
-        (PIPE, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pip"}, "pip does not exist; name one of .*: a, b, pipe"),
         ({"config.pbtxt": b""}, {}, "Incorrect directory structure"),
         ({"README": b""}, {}, "No model found"),
         (FOR_A_GPU, {}, "KIND_GPU but no GPUs are available.*; pack a model and config for the CPU"),
         (model(initialize="raise ValueError('no such vocabulary')"), {}, "identity: Internal: ValueError: no such voc"),
         (model(), {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--no-such-flag"}, "unrecognized option '--no-such-flag'"),
+        (model(), {"SAGEMAKER_TRITON_METRICS_PORT": "many"}, "METRICS_PORT is 'many'; give the number of a port"),
     ],
 )
 async def test_a_container_that_cannot_start_says_why_and_leaves_nothing(

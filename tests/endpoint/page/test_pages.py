@@ -1,7 +1,5 @@
 """The status page of a thousand models, from records as a variant gives them."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import re
@@ -134,9 +132,8 @@ def test_steps_stand_in_the_dags_order() -> None:
     (model,), metrics = models(1), Metrics()
     model.order = ("read", "embed", "classify")
     metrics.record("ModelLatency", 1.0, "e", "AllTraffic", model.target_model)
-    shown = VariantView(
-        PLAN, Recorded(PLAN, (model,), ()).snapshot(), rows_of("v", [replace(INSTANCE, models=(model,))]), 1, 1
-    )
+    status = Recorded(PLAN, (model,), ()).snapshot()
+    shown = VariantView(PLAN, status, rows_of("v", status.instances), 1, 1)
     names = ("classify", "other", "embed", model.target_model, "read", "another")
     times = [StepTimes(model.target_model, name, 1, 1.0) for name in names]
     found = [time.step for time in latencies("e", shown, metrics, times)]
@@ -157,7 +154,7 @@ def test_a_broken_model_comes_first_and_says_why_and_the_totals_count_it() -> No
     "query", ["?sort=nonsense&rows=-3", "?filter=%ff%00&sort=", "?filter=" + "a" * 5000, "?sort=hits&sort=name&x=%"]
 )
 def test_a_query_that_makes_no_sense_is_no_error(query: str) -> None:
-    assert "tenant-" in html(models(3), query) or "no model matches" in html(models(3), query)
+    assert re.search("tenant-|no model matches", html(models(3), query))
 
 
 @pytest.mark.parametrize("sort", SORTS)

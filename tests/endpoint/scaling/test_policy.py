@@ -1,7 +1,5 @@
 """How many instances a target tracking policy wants."""
 
-from __future__ import annotations
-
 import pytest
 
 from triton_ensembles.endpoint.scaling.policy import Proposal, TargetTracking, chosen, read_policy

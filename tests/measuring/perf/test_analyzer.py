@@ -1,7 +1,5 @@
 """The CSV files and error messages of perf_analyzer are read correctly."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What perf sends."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path
@@ -73,16 +71,11 @@ def test_variable_sizes_without_examples_are_refused(tmp_path: Path) -> None:
         inputs_for(OTHER, NONE, 1, tmp_path, UserInputs())
 
 
-@pytest.mark.parametrize("examples", [NONE, read_examples(ENSEMBLES / "bert_trt")], ids=["none", "some"])
-def test_random_data_of_a_given_shape(tmp_path: Path, examples: Examples) -> None:
-    """Otherwise an ensemble without examples cannot be measured, or is measured with those where people asked for
-    another size."""
-    inputs = inputs_for(OTHER, examples, 1, tmp_path, UserInputs(shapes=("IMAGE:3,224,224",)))
-    assert inputs.arguments == ("--shape", "IMAGE:3,224,224")
-
-
 def test_input_of_the_user_wins(tmp_path: Path) -> None:
-    """Otherwise people measure the examples where they asked for their own input."""
+    """Otherwise people measure the examples where they asked for their own input or for another size."""
+    for examples in (NONE, read_examples(ENSEMBLES / "bert_trt")):
+        inputs = inputs_for(OTHER, examples, 1, tmp_path, UserInputs(shapes=("IMAGE:3,224,224",)))
+        assert inputs.arguments == ("--shape", "IMAGE:3,224,224")
     data = tmp_path / "mine.json"
     inputs = of_project("bert_trt", tmp_path, user=UserInputs(data=data))
     assert inputs.arguments == ("--input-data", str(data))

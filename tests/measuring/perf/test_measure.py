@@ -1,7 +1,5 @@
 """Short sweeps of the real ensembles on the real server."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import json
@@ -31,40 +29,48 @@ STEPS = {
     folder.name: [step.model_name for step in read_config(folder / "ensemble" / CONFIG).ensemble_scheduling.step]
     for folder in choose(ENSEMBLES, ("bert_trt", "dali_inception"))
 }
+PROGRAMS = {"tritonserver", "perf_analyzer"}
 
 
-def measure_bert_trt(built: dict[str, Built], output: Path, batch: int = 1, progress: Any = print) -> list[Report]:
-    return measure({"bert_trt": _sources(built)["bert_trt"]}, Load((1,), batch=batch), output=output, progress=progress)
-
-
-def _sources(built: dict[str, Built]) -> dict[str, tuple[Path, Path]]:
-    """The repository and the folder with the examples of each ensemble."""
-    return {name: (built[name].repository, ENSEMBLES / name / "ensemble") for name in STEPS}
+def measured(built: dict[str, Built], output: Path, load: Load, *names: str, progress: Any = print) -> list[Report]:
+    """Reports of these ensembles, with their examples."""
+    models = {name: (built[name].repository, ENSEMBLES / name / "ensemble") for name in names}
+    return measure(models, load, output=output, progress=progress)
 
 
 def test_a_short_sweep_of_two(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise `make perf` ends without a report, or with one that lacks a step."""
     said: list[str] = []
-    reports = measure(_sources(built), Load((2, 1), 3), output=tmp_path, progress=said.append)
+    reports = measured(built, tmp_path, Load((2, 1), 3), *STEPS, progress=said.append)
     assert [report.name for report in reports] == list(STEPS)
     for report in reports:
         name = report.name
         assert report.steps == STEPS[name]
         assert [point.client.concurrency for point in report.points] == [1, 2]
         for point in report.points:
-            client = point.client
-            assert client.throughput > 0
-            assert 0 < client.p50_ms <= client.p90_ms <= client.p95_ms <= client.p99_ms
+            times = point.client
+            assert 0 < times.p50_ms <= times.p90_ms <= times.p95_ms <= times.p99_ms and times.throughput > 0
             assert point.requests >= 3
             assert all(step.compute_infer_ms > 0 and step.batch >= 1 and step.executions for step in point.steps)
         assert report.weights == built[name].manifest["weights"]
-        _check_files(name, tmp_path)
+        with (tmp_path / f"{name}.csv").open(newline="") as stream:
+            header, *rows = csv.reader(stream)
+        assert [row[0] for row in rows] == ["1", "2"]
+        assert all(len(row) == len(header) for row in rows)
+        assert {f"{step}.queue_ms" for step in report.steps} <= set(header)
+        facts = json.loads((tmp_path / f"{name}.json").read_text())
+        assert facts["versions"]["tritonserver"] == "2.51.0"
+        assert re.fullmatch(r"wheel tritonclient \d+\.\d+\.\d+", facts["versions"]["perf_analyzer"])
+        assert facts["machine"]["cores"] >= 1
+        assert [point["command"][0] for point in facts["points"]] == ["perf_analyzer"] * 2
+        with Image.open(tmp_path / f"{name}.png") as image:
+            image.load()
+            assert image.size == (1500, 1200)
         assert all(step in tables(report) for step in report.steps)
         points = [line for line in said if line.startswith(f"[{name}] concurrency") and "inferences/s" in line]
         assert len(points) == 2  # besides them, a slow machine reports windows that were too short
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        f"{name}{suffix}" for name in STEPS for suffix in (".csv", ".json", ".png")
-    )
+    written = {f"{name}{suffix}" for name in STEPS for suffix in (".csv", ".json", ".png")}
+    assert {path.name for path in tmp_path.iterdir()} == written
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
@@ -86,26 +92,10 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
     assert two.client.p50_ms > one.client.p50_ms and two.client.throughput > 0  # one after the other
 
 
-def _check_files(name: str, folder: Path) -> None:
-    with (folder / f"{name}.csv").open(newline="") as stream:
-        header, *rows = csv.reader(stream)
-    assert [row[0] for row in rows] == ["1", "2"]
-    assert all(len(row) == len(header) for row in rows)
-    assert {f"{step}.queue_ms" for step in STEPS[name]} <= set(header)
-    facts = json.loads((folder / f"{name}.json").read_text())
-    assert facts["versions"]["tritonserver"] == "2.51.0"
-    assert re.fullmatch(r"wheel tritonclient \d+\.\d+\.\d+", facts["versions"]["perf_analyzer"])
-    assert facts["machine"]["cores"] >= 1
-    assert [point["command"][0] for point in facts["points"]] == ["perf_analyzer"] * 2
-    with Image.open(folder / f"{name}.png") as image:
-        image.load()
-        assert image.size == (1500, 1200)
-
-
 def test_an_ensemble_that_refuses_requests_is_an_error(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise an error under load is taken for a measurement, or its reason is lost."""
     with pytest.raises(EnsembleError, match="batch-size must be <= 64 for 'bert_trt'"):
-        measure_bert_trt(built, tmp_path / "out", batch=65)
+        measured(built, tmp_path / "out", Load((1,), batch=65), "bert_trt")
     assert not (tmp_path / "out").exists()
 
 
@@ -120,39 +110,33 @@ def test_a_server_that_ends_under_load_is_reported(built: dict[str, Built], tmp_
             os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
 
     with pytest.raises(EnsembleError, match="tritonserver ended on its own under load of bert_trt"):
-        measure_bert_trt(built, tmp_path / "out", progress=end_the_server)
+        measured(built, tmp_path / "out", Load((1,)), "bert_trt", progress=end_the_server)
     assert not (tmp_path / "out").exists()
 
 
 def test_ctrl_c_leaves_nothing_behind(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise Ctrl-C leaves a server, perf_analyzer, a temporary folder or half of a report behind."""
-    output = tmp_path / "out"
-    temporary = tmp_path / "tmp"
+    output, temporary = tmp_path / "out", tmp_path / "tmp"
     temporary.mkdir()
     command = [sys.executable, "build.py", "perf", "bert_trt", "--seconds", "60", "--output", str(output)]
     options = {"env": os.environ | {"TMPDIR": str(temporary)}, "stderr": subprocess.PIPE}
     with running(*command, ignoring=signal.SIGINT, **options) as process:
-        children = _children(process, {"tritonserver", "perf_analyzer"})
+        programs: dict[int, str] = {}
+        while {*programs.values()} != PROGRAMS:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.1)
+            programs = {pid: name for pid, name in _names(process.pid).items() if name in PROGRAMS}
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert errors.rstrip().endswith("stopped by Ctrl-C")
-    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+    assert not [pid for pid in programs if Path(f"/proc/{pid}").exists()]
     assert not output.exists()
     assert not list(temporary.iterdir())
 
 
-def _children(parent: subprocess.Popen[str], wanted: set[str]) -> list[int]:
-    """The children of ``parent`` that run the wanted programs, once there is one of each."""
-    while parent.poll() is None:
-        names = _names(parent.pid)
-        if wanted <= set(names.values()):
-            return [pid for pid, name in names.items() if name in wanted]
-        time.sleep(0.1)
-    raise AssertionError(parent.communicate())
-
-
 def _names(parent: int) -> dict[int, str]:
+    """The children of a process, and the names of their programs."""
     found = {}
     for file in Path(f"/proc/{parent}/task").glob("*/children"):
         with contextlib.suppress(OSError):  # threads and processes end at any moment

@@ -1,7 +1,5 @@
 """Where the slowest requests spent their time: the real server's traces of steps that are slow now and then."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

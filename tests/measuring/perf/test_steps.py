@@ -1,18 +1,29 @@
-"""The time of every step, compared with what perf_analyzer reports for the same requests."""
-
-from __future__ import annotations
+"""The time of every step, compared with what perf_analyzer reports for the same requests; and of a fused ensemble's."""
 
 import csv
+import json
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import tritonclient.http as http
 
 from checkout import ENSEMBLES
+from tests import chain
+from tests.ensembles.clients import infer
+from tests.running import serving
+from tests.triton.test_server import wait_until
+from triton_ensembles.building.built import Built
 from triton_ensembles.measuring.perf.analyzer import run_analyzer
+from triton_ensembles.measuring.perf.fused_steps import fused_counters, planned_steps
 from triton_ensembles.measuring.perf.inputs import UserInputs, inputs_for
+from triton_ensembles.measuring.perf.report import tables
 from triton_ensembles.measuring.perf.steps import Counters, composing_models, read_counters, step_times
+from triton_ensembles.measuring.perf.sweep import Load, measure
 from triton_ensembles.project.examples.folder import read_examples
+from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
 
@@ -20,9 +31,7 @@ SERVED = ("bert_trt",)
 STEPS = ["bert_trt.preprocess", "bert_trt.bert-trt", "bert_trt.postprocess"]
 
 
-def test_steps_agree_with_perf_analyzer(
-    server: TritonServer, client: http.InferenceServerClient, tmp_path: Path
-) -> None:
+def test_steps_agree_with_perf_analyzer(server: TritonServer, client: Any, tmp_path: Path) -> None:
     """Otherwise the bars of the plot do not show what Triton measured."""
     assert composing_models(client, "bert_trt") == STEPS
     examples = read_examples(ENSEMBLES / "bert_trt")
@@ -47,3 +56,69 @@ def test_a_step_that_did_not_run_has_no_times() -> None:
     """Otherwise a step of a branch that was not taken ends a sweep with a division by zero."""
     phases = ("success", "queue", "compute_input", "compute_infer", "compute_output")
     assert step_times("e", "e.step", Counters(0, 0, 0, 0, dict.fromkeys(phases, 0))).compute_ms == 0
+
+
+# A fused ensemble
+
+
+def ask(client: http.InferenceServerClient, rows: int) -> None:
+    numbers = np.ones((rows, 3), np.float32)
+    np.testing.assert_array_equal(infer(client, chain.NAME, {"X": numbers})["Y"], numbers + 2)
+
+
+def test_every_request_is_counted_in_every_step(fused_chain: Built) -> None:
+    """The counters arrive late: otherwise the last requests are missing, or a step has fewer than another."""
+    with (
+        serving(TritonServer([fused_chain.repository])) as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
+        planned = planned_steps(fused_chain.repository, chain.NAME)
+        count = partial(fused_counters, client, server.metrics_url, chain.NAME, planned)
+        ask(client, 1)
+        wait_until(lambda: read_counters(client, chain.NAME).requests == 1)  # Triton counts after it has answered
+        before, own_before = count(), read_counters(client, chain.NAME)
+        assert {name: step.requests for name, step in before.items()} == dict.fromkeys(chain.STEPS, 1)
+        for _ in range(5):
+            ask(client, 3)
+        wait_until(lambda: read_counters(client, chain.NAME).requests == 6)
+        times = [step_times(chain.NAME, step, now - before[step]) for step, now in count().items()]
+        own = read_counters(client, chain.NAME) - own_before
+    assert [step.step for step in times] == chain.STEPS
+    for step in times:
+        assert (step.executions, step.batch) == (5, 3)
+        assert step.compute_infer_ms >= chain.SLEEPS_MS[step.step]
+        assert step.queue_ms is None
+    assert sum(step.compute_ms for step in times) <= own.average_ms("compute_infer")
+
+
+def test_a_sweep_shows_the_time_by_step_and_the_one_queue(fused_chain: Built, tmp_path: Path) -> None:
+    """What a fused step has not is empty, and not zero."""
+    examples = examples_folder(fused_chain.archive.parents[2] / "ensembles" / chain.NAME).parent
+    models = {chain.NAME: (fused_chain.repository, examples)}
+    (report,) = measure(models, Load((1, 4), 1.5), output=tmp_path, progress=print)
+    facts = json.loads((tmp_path / "chain.json").read_text())
+    assert facts["target"] == "fused"
+    for point in facts["points"]:
+        assert [step["step"] for step in point["steps"]] == chain.STEPS
+        assert point["queue_ms"] >= 0
+        inside = 0.0
+        for step in point["steps"]:
+            assert (step["queue_ms"], step["compute_input_ms"], step["compute_output_ms"]) == (None, None, None)
+            # A request of a batch is in the step as long as the batch is.
+            assert step["compute_infer_ms"] >= chain.SLEEPS_MS[step["step"]]
+            inside += step["compute_infer_ms"]
+        assert inside + point["queue_ms"] <= point["server_ms"]
+    alone, together = facts["points"]
+    assert [step["batch"] for step in alone["steps"]] == [1, 1]
+    # Three wait while one is answered, and are answered together.
+    assert all(step["batch"] > 1 for step in together["steps"])
+    with (tmp_path / "chain.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for row in rows:
+        assert row["first.queue_ms"] == row["second.compute_output_ms"] == ""
+        assert float(row["second.compute_infer_ms"]) >= chain.SLEEPS_MS["second"]
+        assert float(row["queue_ms"]) >= 0
+    by_step = tables(report).partition("by step")[2].splitlines()
+    assert by_step[1].split() == ["concurrency", "queue", "first", "second"]
+    assert "+" not in by_step[2]
+    assert (tmp_path / "chain.png").stat().st_size > 10_000

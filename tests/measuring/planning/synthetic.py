@@ -1,7 +1,5 @@
 """Profiles with the numbers that a test needs."""
 
-from __future__ import annotations
-
 from triton_ensembles.measuring.profiling.profile import Answers, Loaded, Machine, Memory, Profile, Versions
 
 MIB = 1 << 20

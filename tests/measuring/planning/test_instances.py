@@ -1,7 +1,5 @@
 """Instance types, as EC2 describes them."""
 
-from __future__ import annotations
-
 import pytest
 
 from triton_ensembles.ground.errors import EnsembleError

@@ -1,7 +1,5 @@
 """Traffic from files, and what is wrong with them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -71,11 +69,8 @@ def test_a_hole_in_time_is_said(tmp_path: Path) -> None:
     traffic = read_invocations(csv_of(lines, tmp_path))
     assert traffic.rate == pytest.approx(600 / 5300, rel=0.01)
     assert "no request for 78.3 minutes, 299 s after the first request, which is taken as idle" in traffic.text
-
-
-def test_pauses_that_come_by_chance_are_no_holes(tmp_path: Path) -> None:
-    times = np.random.default_rng(1).exponential(1.0, 2000).cumsum()
-    read_invocations(csv_of([f"{time},m" for time in times], tmp_path))
+    by_chance = np.random.default_rng(1).exponential(1.0, 2000).cumsum()
+    assert "no request" not in read_invocations(csv_of([f"{time},m" for time in by_chance], tmp_path)).text
 
 
 @pytest.mark.parametrize(

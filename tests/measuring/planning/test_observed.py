@@ -1,7 +1,5 @@
 """A plan from what CloudWatch has seen of an endpoint: the local one, with real tritonservers."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator
@@ -15,7 +13,6 @@ from triton_ensembles.commands.cli import main
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.measuring.planning.observed import _Fit
 
 MODELS = 5
 REQUESTS = 112
@@ -82,10 +79,3 @@ def test_an_endpoint_that_is_not_there_or_has_no_requests_gives_no_numbers(asked
     assert "error: the endpoint nowhere does not exist" in missing.output
     profiled = CliRunner().invoke(main, ["plan", "a.json", "--from-endpoint", asked])
     assert "--from-endpoint needs no profiles" in profiled.output
-
-
-def test_the_exponent_that_explains_a_share_of_hits_is_found() -> None:
-    fitted = _Fit(500, 20.0, 0.8)
-    for alpha in (0.3, 1.0, 1.4):
-        assert fitted.alpha(60.0, fitted.at(alpha, 60.0)[0]) == pytest.approx(alpha, abs=1e-6)
-    assert fitted.alpha(60.0, 0.999) is None  # more than with all asked alike

@@ -1,9 +1,8 @@
 """The simulation, against theory, against tables that were simulated elsewhere, and against the endpoint's rules."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,16 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.measuring.planning.synthetic import MIB, profile
-from triton_ensembles.measuring.planning import simulated_instance
 from triton_ensembles.measuring.planning.arrivals import Phase, busiest_hours, drawn, sample
 from triton_ensembles.measuring.planning.demand import memory_of
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.prediction import Prediction
 from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance, SimulatedModel
-from triton_ensembles.measuring.planning.simulation import simulate
+from triton_ensembles.measuring.planning.simulation import Simulated, simulate
 from triton_ensembles.measuring.planning.traffic import Recorded, Traffic, zipf
 from triton_ensembles.measuring.planning.workload import Shares, workload
-from triton_ensembles.sagemaker import eviction as policy
+from triton_ensembles.measuring.profiling.profile import Profile
 
 GIB = 1 << 30
 INSTANT = profile(load=1e-6, load_cores=0.0, answer=1e-4, core=1e-6)
@@ -35,8 +33,16 @@ SIMULATED = [
 ]
 
 
-def simulated(profiles: Shares, traffic: Traffic, host: Host, count: int = 1, requests: int = 20_000) -> Prediction:
-    return simulate(workload(profiles, traffic, host), host, count, drawn(traffic, requests)).prediction
+def simulated(profiles: Shares, traffic: Traffic, host: Host, requests: int = 20_000) -> Prediction:
+    return simulate(workload(profiles, traffic, host), host, 1, drawn(traffic, requests)).prediction
+
+
+def of_one(
+    one: Profile, traffic: Traffic, host: Host, requests: int | Recorded, count: int = 1, **options: Any
+) -> Simulated:
+    """Copies of one archive, asked so many times or as recorded."""
+    recorded = drawn(traffic, requests) if isinstance(requests, int) else requests
+    return simulate(workload([(one, 1.0)], traffic, host), host, count, recorded, **options)
 
 
 @pytest.mark.parametrize(("profiles", "alpha", "hits"), SIMULATED)
@@ -85,8 +91,7 @@ def test_every_copy_may_keep_what_a_large_batch_left() -> None:
 def test_waits_for_cores_are_those_of_a_queue() -> None:
     """Against M/G/1 with processor sharing: jobs of 10 ms at 80 a second take 50 ms on average."""
     one = profile(memory=10, answer=0.01, core=0.01, lanes=1, cores=1)
-    traffic, host = zipf(400, 0.0, 80), Host("x", 1, 64 * GIB)
-    found = simulate(workload([(one, 1.0)], traffic, host), host, 1, drawn(traffic, 60_000))
+    found = of_one(one, zipf(400, 0.0, 80), Host("x", 1, 64 * GIB), 60_000)
     assert found.seconds.mean() == pytest.approx(0.05, rel=0.1)
     assert found.prediction.cores == pytest.approx(0.8, abs=0.01)
 
@@ -144,28 +149,9 @@ def test_a_small_disk_means_downloads_again() -> None:
     assert simulated(profiles, traffic, Host("x", 8, 8 * GIB)).fetches == 0
 
 
-def test_the_simulation_evicts_what_the_endpoint_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It keeps models in the order of their last use, and asks the endpoint's rule for the first that may go."""
-    shared, chosen = policy.evictable, []
-
-    def watched(models: object) -> object:
-        among = list(models)  # type: ignore[call-overload]
-        found = next(shared(among), None)
-        chosen.append((found, policy.least_recently_used(among)))
-        return iter([found] if found is not None else [])
-
-    monkeypatch.setattr(simulated_instance, "evictable", watched)
-    profiles = [(profile(load=0.3, answer=0.05, core=0.05), 1.0)]
-    simulated(profiles, zipf(60, 0.8, 20), Host("x", 4, 4 * GIB), requests=3_000)
-    assert len(chosen) > 300
-    assert all(one is other or one.last_use == other.last_use for one, other in chosen if one is not None)
-
-
 def test_requests_that_wait_too_long_for_their_model_are_refused() -> None:
     """As ModelNotReadyException after 60 s, which CloudWatch does not count as answered in time."""
-    slow = [(profile(load=100, load_cores=1), 1.0)]
-    traffic, host = zipf(4, 0.0, 1), Host("x", 8, 8 * GIB)
-    found = simulate(workload(slow, traffic, host), host, 1, drawn(traffic, 300), empty=True)
+    found = of_one(profile(load=100, load_cores=1), zipf(4, 0.0, 1), Host("x", 8, 8 * GIB), 300, empty=True)
     assert 0.1 < found.prediction.not_ready < 0.5
     assert not np.isfinite(found.seconds[found.times < 20]).any()
     assert np.isfinite(found.seconds[found.times > 200]).all()
@@ -173,12 +159,9 @@ def test_requests_that_wait_too_long_for_their_model_are_refused() -> None:
 
 def test_a_deploy_begins_cold_and_loads_whose_size_is_a_guess_run_alone() -> None:
     """Of the first models nothing is known but their bytes on the disk: as the endpoint does it."""
-    archive = [(profile(load=1.0, load_cores=0.1, unpack=0.1), 1.0)]
-    traffic, host = zipf(20, 0.0, 10), Host("x", 8, 6 * GIB)
-    work = workload(archive, traffic, host)
-    cold = simulate(work, host, 1, drawn(traffic, 2_000), empty=True)
-    steady = simulate(work, host, 1, drawn(traffic, 2_000))
-    assert steady.prediction.cold == 0
+    one, traffic, host = profile(load=1.0, load_cores=0.1, unpack=0.1), zipf(20, 0.0, 10), Host("x", 8, 6 * GIB)
+    cold = of_one(one, traffic, host, 2_000, empty=True)
+    assert of_one(one, traffic, host, 2_000).prediction.cold == 0
     assert cold.prediction.fetches * 2_000 == 20
     assert cold.cold[cold.times < 5].mean() > 0.5
     assert not cold.cold[cold.times > 60].any()
@@ -190,11 +173,10 @@ def answered(
     """The seconds that each of these requests takes, of models that have all been asked once before."""
     host = Host("x", 2, int(resident * 100 * MIB))
     one = profile(memory=100, unpack=0, load=load, load_cores=0, unload=unload, answer=0.001, core=0.001)
-    work = workload([(one, 1.0)], zipf(models, 0, 1), host)
     once = [(10.0 * index, index) for index in range(models)]
     moments, indices = zip(*once, *((10.0 * models + at, index) for at, index in asked), strict=True)
-    found = simulate(work, host, 1, Recorded(np.array(moments), np.array(indices)), empty=True).seconds
-    return [float(each) for each in found[models:]]
+    recorded = Recorded(np.array(moments), np.array(indices))
+    return [float(each) for each in of_one(one, zipf(models, 0, 1), host, recorded, empty=True).seconds[models:]]
 
 
 def test_an_unload_waits_for_one_that_began_well_before_it() -> None:
@@ -219,10 +201,9 @@ def test_more_loads_wait_for_unloads_than_run_at_a_time() -> None:
 
 def test_models_like_many_before_load_beside_each_other() -> None:
     """As the endpoint does, once twenty have taken about as much. Otherwise a deploy is planned to take far longer."""
-    host = Host("x", 2, 35 * 254 * MIB)
-    work = workload([(profile(load=1.0, load_cores=0.1, unpack=0), 1.0)], zipf(40, 0, 1), host)
+    one, host = profile(load=1.0, load_cores=0.1, unpack=0), Host("x", 2, 35 * 254 * MIB)
     times = np.array([2.0 * index for index in range(30)] + [100.0] * 4)
-    found = simulate(work, host, 1, Recorded(times, np.arange(34)), empty=True)
+    found = of_one(one, zipf(40, 0, 1), host, Recorded(times, np.arange(34)), empty=True)
     assert found.seconds[-4:] == pytest.approx([1.01] * 4, abs=0.1)
 
 
@@ -230,8 +211,7 @@ def test_models_that_are_asked_seldom_answer_as_after_a_rest() -> None:
     """Otherwise the planned p50 of a thousand seldom asked models is that of one which is asked without a pause."""
     one, host = [(profile(answer=0.01, rested=0.03), 1.0)], Host("x", 4, 200 * GIB)
     for models, rate, expected in ((300, 30.0, 0.03), (3, 30.0, 0.01)):
-        traffic = zipf(models, 0, rate)
-        found = simulated(one, traffic, host, requests=5_000)
+        found = simulated(one, zipf(models, 0, rate), host, requests=5_000)
         assert found.warm is not None
         assert found.warm.p50 == pytest.approx(expected, rel=0.1)
 
@@ -247,38 +227,26 @@ def test_models_that_are_asked_seldom_answer_as_after_a_rest() -> None:
 def test_answers_beside_a_load_or_an_unload_take_as_long_as_was_measured(
     memory: int, times: list[float], models: list[int], seconds: list[float]
 ) -> None:
-    host = Host("x", 8, memory * MIB)
     one = profile(memory=100, unpack=0, load=2.0, load_cores=0, unload=4.0, answer=0.01, beside=0.5, core=0.001)
-    work = workload([(one, 1.0)], zipf(3, 0, 9), host)
-    found = simulate(work, host, 1, Recorded(np.array(times), np.array(models)), empty=True).seconds
-    assert found.tolist()[2:] == pytest.approx(seconds, abs=0.01)
+    recorded = Recorded(np.array(times), np.array(models))
+    found = of_one(one, zipf(3, 0, 9), Host("x", 8, memory * MIB), recorded, empty=True)
+    assert found.seconds.tolist()[2:] == pytest.approx(seconds, abs=0.01)
 
 
 def test_four_of_five_measurements_fall_into_the_range() -> None:
     """Of runs that nobody knows before, with arrivals and services of their own."""
     traffic, host = zipf(60, 1.0, 20), Host("x", 4, 20 * 254 * MIB)
-    work = workload([(profile(load=0.2, load_cores=0.1, unload=0.1), 1.0)], traffic, host)
-    ranges = simulate(work, host, 1, drawn(traffic, 60_000), run=400).prediction.ranges
+    one = profile(load=0.2, load_cores=0.1, unload=0.1)
+    ranges = of_one(one, traffic, host, 60_000, run=400).prediction.ranges
     assert ranges is not None and ranges.requests == 400
     inside = []
     for seed in range(60):
         random = np.random.default_rng(1000 + seed)
         times, models = random.exponential(1 / 20, 444).cumsum(), random.choice(60, 444, p=traffic.rates / traffic.rate)
-        found = simulate(work, host, 1, Recorded(times, models), seed=seed)
+        found = of_one(one, traffic, host, Recorded(times, models), seed=seed)
         figures = ((ranges.cold, found.cold.mean()), (ranges.every[2], np.percentile(found.seconds, 99)))
         inside.append([low <= value <= high for (low, high), value in figures])
     assert (np.array(inside).mean(axis=0) > 0.65).all() and (np.array(inside).mean(axis=0) < 0.95).all()
-
-
-def test_a_longer_measurement_has_a_narrower_range() -> None:
-    traffic, host = zipf(60, 1.0, 20), Host("x", 4, 20 * 254 * MIB)
-    work = workload([(profile(load=0.2, load_cores=0.1), 1.0)], traffic, host)
-    widths = []
-    for length in (100, 2000):
-        ranges = simulate(work, host, 1, drawn(traffic, 40_000), run=length).prediction.ranges
-        assert ranges is not None
-        widths.append(ranges.cold[1] - ranges.cold[0])
-    assert widths[1] < 0.5 * widths[0]
 
 
 def test_arrivals_follow_the_phases() -> None:
@@ -305,9 +273,7 @@ def test_the_busiest_time_of_a_recording_is_simulated() -> None:
 
 def test_instances_share_models_as_the_endpoint_routes_them() -> None:
     """A model stays where it was loaded first, and new ones go where there are fewest: so all instances have some."""
-    profiles, traffic, host = [(profile(load=0.2), 1.0)], zipf(40, 0.5, 5), Host("x", 4, 3 * GIB)
-    work = workload(profiles, traffic, host)
-    found = simulate(work, host, 4, drawn(traffic, 3_000), empty=True)
+    found = of_one(profile(load=0.2), zipf(40, 0.5, 5), Host("x", 4, 3 * GIB), 3_000, count=4, empty=True)
     assert found.prediction.fetches * 3_000 == 40  # on one instance each, not on four
     assert found.prediction.resident > 30
 

@@ -1,7 +1,5 @@
 """The command on the real server, with models that load in a moment."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When answers count as the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,6 @@
-"""Candidates as edited files, and the settings that an ensemble has."""
+"""Settings in the text of a config.pbtxt and of an ensemble.toml, and candidates as such edited files."""
 
-from __future__ import annotations
-
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,126 @@ from checkout import ENSEMBLES, ROOT
 from tests.chain import NAME, write_chain
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.measuring.tuning.config_edit import FieldPath, Scalar, edit_config
 from triton_ensembles.measuring.tuning.edits import Files
 from triton_ensembles.measuring.tuning.knobs import Knobs
+from triton_ensembles.measuring.tuning.recipe_edit import edit_recipe
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate, Value
+from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.targets import CPU, fused
+
+COUNT: FieldPath = ("instance_group", 0, "count")
+DELAY: FieldPath = ("dynamic_batching", "max_queue_delay_microseconds")
+SIZES: FieldPath = ("dynamic_batching", "preferred_batch_size")
+ROWS: FieldPath = ("max_batch_size",)
+PARAMETER: FieldPath = ("parameters", "t", "value", "string_value")
+
+QUEUE = "max_queue_delay_microseconds"
+STRING = 'parameters {\n  key: "t"\n  value {\n    string_value: "2"\n  }\n}\n'
+# A config, the value for a field, and what of the text that replaces by what.
+CONFIGS: list[tuple[str, FieldPath, Scalar, str, str]] = [
+    ("max_batch_size: 8 # rows\n", ROWS, 16, "8", "16"),
+    ("max_batch_size:8,name:'a'", ROWS, 16, "8", "16"),
+    ('name: "a" # max_batch_size: 8\n', ROWS, 4, "8\n", "8\nmax_batch_size: 4\n"),
+    ("dynamic_batching { }\n", DELAY, 100, "{ }", f"{{ {QUEUE}: 100 }}"),
+    ("dynamic_batching { }\n", DELAY, 0, "", ""),  # what is so already is not written
+    ("dynamic_batching {}", DELAY, 100, "{}", f"{{ {QUEUE}: 100 }}"),
+    ("dynamic_batching {\n}\n", DELAY, 100, "\n}", f"\n  {QUEUE}: 100\n}}"),
+    ("dynamic_batching {\r\n  # none\r\n}\r\n", DELAY, 9, "none", f"none\r\n  {QUEUE}: 9"),
+    ("dynamic_batching: < preserve_ordering: true >", DELAY, 9, "true", f"true {QUEUE}: 9"),
+    ('name: "a"', DELAY, 5, '"a"', f'"a"\ndynamic_batching {{\n  {QUEUE}: 5\n}}\n'),
+    ("dynamic_batching { preferred_batch_size: [ 4, 8 ] }", SIZES, (16,), "4, 8", "16"),
+    ("instance_group [ { count: 1 kind: KIND_CPU } ]", COUNT, 2, "1", "2"),
+    ("instance_group { kind: KIND_CPU }", COUNT, 2, "CPU", "CPU count: 2"),
+    ("instance_group [\n  {\n    kind: KIND_CPU\n  }\n]\n", COUNT, 3, "CPU", "CPU\n    count: 3"),
+    ("", COUNT, 3, "", "instance_group [\n  {\n    count: 3\n  }\n]\n"),
+    ('parameters [ { key: "t" value { string_value: "4" } } ]', PARAMETER, "2", "4", "2"),
+    ('parameters { key: "t" value: { string_value: \'4\' "0" } }', PARAMETER, "2", "'4' \"0\"", '"2"'),
+    ("name: 'a'\n", PARAMETER, "2", "'a'\n", f"'a'\n{STRING}"),
+    ("# 'no\nversion_policy { specific { versions: [1, -1] } }\nmax_batch_size: 8", ROWS, 2, "8", "2"),
+]
+
+
+@pytest.mark.parametrize(("text", "field", "value", "old", "new"), CONFIGS, ids=[case[0][:40] for case in CONFIGS])
+def test_only_the_value_in_a_config_changes(text: str, field: FieldPath, value: Scalar, old: str, new: str) -> None:
+    """Otherwise --write rewrites a file that people wrote, or loses what it says."""
+    assert edit_config(text, Path("config.pbtxt"), {field: value}) == text.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted(ENSEMBLES.glob("*/*/config.pbtxt")) if path.parent.name != "ensemble"],
+    ids=lambda path: path.parts[-2],
+)
+def test_every_step_of_the_project_can_be_edited(path: Path) -> None:
+    """Otherwise a comment of somebody else disappears with the first `tune --write`."""
+    text = path.read_bytes().decode()
+    rows = parse_config(text, path).max_batch_size
+    edited = edit_config(text, path, {ROWS: rows + 1, SIZES: (4,), DELAY: 77})
+    config = parse_config(edited, path)
+    assert (config.max_batch_size, config.dynamic_batching.max_queue_delay_microseconds) == (rows + 1, 77)
+    kept = [line for line in edited.splitlines() if line in text.splitlines()]
+    assert kept == [line for line in text.splitlines() if "max_batch_size" not in line]
+
+
+def test_a_model_with_another_scheduler_is_refused() -> None:
+    """Otherwise the new scheduler silently replaces that of the model."""
+    text = "sequence_batching { oldest { } }"
+    with pytest.raises(EnsembleError, match=rf"config.pbtxt: dynamic_batching.{QUEUE} cannot be set"):
+        edit_config(text, Path("config.pbtxt"), {DELAY: 5})
+
+
+INSTANCES = ("engines", "a", "instances")
+
+RECIPES = [
+    ("[engines.a]\ninstances = 1 # one\n", "[engines.a]\ninstances = 2 # one\n"),
+    ("[engines.a]\r\nbackend='x'\r\n\r\n[b]\r\n", "[engines.a]\r\nbackend='x'\r\ninstances = 2\r\n\r\n[b]\r\n"),
+    ("[engines.a] # it\n[b]\n", "[engines.a] # it\ninstances = 2\n[b]\n"),
+    ("[engines.a]", "[engines.a]\ninstances = 2\n"),
+    ("[ engines . 'a' ]\n'instances'=1", "[ engines . 'a' ]\n'instances'=2"),
+    ("engines.a.backend = 'x'\n[b]\n", "engines.a.backend = 'x'\nengines.a.instances = 2\n[b]\n"),
+    ("[engines]\na.backend = 'x'\nb.x = 1\n", "[engines]\na.backend = 'x'\na.instances = 2\nb.x = 1\n"),
+    ("[engines]\na = { backend = 'x' }\n", "[engines]\na = { backend = 'x', instances = 2}\n"),
+    ("[engines]\na = { instances = 1, backend = 'x' }\n", "[engines]\na = { instances = 2, backend = 'x' }\n"),
+    ("engines = { }\n", "engines = { a = {instances = 2}}\n"),
+    ("x = '''\n[engines.a]\ny = 1'''\n", "x = '''\n[engines.a]\ny = 1'''\n\n[engines.a]\ninstances = 2\n"),
+    ("[[engines_of]]\ninstances = 1\n", "[[engines_of]]\ninstances = 1\n\n[engines.a]\ninstances = 2\n"),
+    ("# nothing", "# nothing\n[engines.a]\ninstances = 2\n"),
+    ("[engines.a]\nx = 1\n\n# of b\n[b]\n", "[engines.a]\nx = 1\ninstances = 2\n\n# of b\n[b]\n"),
+    ("[engines.b]\nx = 1\n\n# of c\n[c]\n", "[engines.b]\nx = 1\n\n[engines.a]\ninstances = 2\n\n# of c\n[c]\n"),
+    (
+        'x = ["]", """"\n""", {a = 1}, # ]\n]\n[engines.a]\n',
+        'x = ["]", """"\n""", {a = 1}, # ]\n]\n[engines.a]\ninstances = 2\n',
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), RECIPES, ids=[case[0][:40] for case in RECIPES])
+def test_only_the_value_in_a_recipe_changes(text: str, wanted: str) -> None:
+    assert edit_recipe(text, Path("ensemble.toml"), {INSTANCES: 2}) == wanted
+
+
+def test_keys_that_are_not_words_are_quoted() -> None:
+    """Otherwise a step or a parameter with a dot in its name becomes two tables."""
+    changes = {("parameters", "a.b", "x y"): "1", ("parameters", "a.b", "z"): "2"}
+    edited = edit_recipe("", Path("ensemble.toml"), changes)
+    assert edited == '[parameters."a.b"]\n"x y" = "1"\nz = "2"\n'
+
+
+def test_what_cannot_be_edited_is_refused() -> None:
+    """Otherwise --write would break the recipe."""
+    reason = "ensemble.toml: engines.a.instances cannot be set to 2 in this text; write"
+    with pytest.raises(EnsembleError, match=reason):
+        edit_recipe("engines = 1\n", Path("ensemble.toml"), {INSTANCES: 2})
+
+
+@pytest.mark.parametrize("path", sorted(ENSEMBLES.glob("*/ensemble.toml")), ids=lambda path: path.parts[-2])
+def test_every_recipe_of_the_project_can_be_edited(path: Path) -> None:
+    text = path.read_bytes().decode()
+    edited = edit_recipe(text, path, {INSTANCES: 2, ("engines", "a", "backend"): "openvino"})
+    assert tomllib.loads(edited)["engines"]["a"] == {"instances": 2, "backend": "openvino"}
+    lines = iter(edited.splitlines())
+    assert all(line in lines for line in text.splitlines()), "a line is lost or moved"
 
 
 def of_project(name: str, target: str = "cpu", cores: int = 4, p99_ms: float | None = None) -> tuple[Files, Knobs]:
@@ -64,29 +179,27 @@ def test_bf16_needs_answers_to_compare() -> None:
     assert values["bert-trt.engine"] == ("onnxruntime fp32", "openvino fp32")
 
 
-OPENVINO = 'backend = "openvino"'
-TABLE = ["", "[parameters.bert-trt]"]
-
-
 @pytest.mark.parametrize(
-    ("ensemble", "changes", "added"),
+    ("ensemble", "changes", "added"),  # lines, divided by |
     [
-        ("bert_trt", {"engine": "openvino bf16", "instances": 1}, [OPENVINO, 'precision = "bf16"', "instances = 1"]),
-        ("bert_trt", {"engine": "openvino fp32", "threads": 2}, [OPENVINO, *TABLE, 'INFERENCE_NUM_THREADS = "2"']),
-        ("bert_trt", {"threads": 1}, [*TABLE, 'intra_op_thread_count = "1"']),
-        ("bert_trt", {"preprocess.instances": 3}, ["    count: 3"]),
-        ("dali_inception", {"dali.threads": 2}, ['    string_value: "2"']),
-        ("resnet_pytorch", {"resnet.INFERENCE_MODE": "false"}, ["", "[parameters.resnet]", 'INFERENCE_MODE = "false"']),
-        ("resnet_pytorch", {"resnet.queue_delay_us": 500}, ["  max_queue_delay_microseconds: 500"]),
-        ("resnet_pytorch", {"resnet.preferred_batch_size": 8}, ["  preferred_batch_size: [ 8 ]"]),
+        (
+            "bert_trt",
+            {"bert-trt.engine": "openvino bf16", "bert-trt.instances": 1, "bert-trt.threads": 2},
+            'backend = "openvino"|precision = "bf16"|instances = 1||[parameters.bert-trt]|INFERENCE_NUM_THREADS = "2"',
+        ),
+        ("bert_trt", {"bert-trt.threads": 1}, '|[parameters.bert-trt]|intra_op_thread_count = "1"'),
+        ("bert_trt", {"preprocess.instances": 3}, "    count: 3"),
+        ("dali_inception", {"dali.threads": 2}, '    string_value: "2"'),
+        ("resnet_pytorch", {"resnet.INFERENCE_MODE": "false"}, '|[parameters.resnet]|INFERENCE_MODE = "false"'),
+        ("resnet_pytorch", {"resnet.queue_delay_us": 500}, "  max_queue_delay_microseconds: 500"),
+        ("resnet_pytorch", {"resnet.preferred_batch_size": 8}, "  preferred_batch_size: [ 8 ]"),
     ],
 )
-def test_each_setting_is_written_where_it_belongs(ensemble: str, changes: dict[str, Value], added: list[str]) -> None:
+def test_each_setting_is_written_where_it_belongs(ensemble: str, changes: dict[str, Value], added: str) -> None:
     """Otherwise --write changes what has no effect, or more than was found."""
-    changes = {name if "." in name else f"bert-trt.{name}": value for name, value in changes.items()}
     files, knobs = of_project(ensemble)
     lines = files.diff(candidate(knobs, changes)).splitlines()
-    assert {line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")} == {*added}
+    assert {line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")} == {*added.split("|")}
     assert files.diff(PRESENT) == ""
 
 
@@ -98,7 +211,6 @@ def of_chain(project: Path) -> tuple[Files, Knobs]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Of an ensemble."""
     write_chain(tmp_path)
     return tmp_path / "ensembles" / NAME
 

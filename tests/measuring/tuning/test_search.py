@@ -1,18 +1,20 @@
-"""The search on a measured function whose best settings are known."""
+"""The search on a measured function whose best settings are known, and the front of what was measured."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.measuring.tuning.synthetic import LOAD_SECONDS, POINT_SECONDS, SyntheticBench
-from triton_ensembles.measuring.tuning.goal import Goal
+from triton_ensembles.measuring.tuning.concurrency import rungs
+from triton_ensembles.measuring.tuning.goal import Goal, Point
+from triton_ensembles.measuring.tuning.records import Trial, front
 from triton_ensembles.measuring.tuning.search import Budget, Outcome, RejectedError, Search
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate, Setting, Value
 
+LOAD_SECONDS, POINT_SECONDS = 3.0, 2.5
 SETTINGS = (
     Setting("bert", "engine", ("onnxruntime fp32", "openvino fp32"), "onnxruntime fp32", scale=False),
     Setting("bert", "instances", (1, 2, 3, 4), 1),
@@ -26,6 +28,56 @@ def capacity(values: Mapping[str, Value]) -> float:
     found = 200.0 * (1.3 if values.get("bert.engine") == "openvino fp32" else 1)
     found *= 1 + 0.2 * (2 - abs(int(values.get("bert.instances", 1) or 0) - 3))
     return found * (1.1 if values.get("bert.queue_delay_us") == 500 else 1)
+
+
+@dataclass
+class SyntheticBench:
+    """Instead of a server: a closed loop on a machine whose time passes only here.
+
+    It measures ``capacity(values)`` requests a second, each of which takes at least 10 ms.
+
+    Attributes:
+        noise: the largest relative error of a measurement.
+        refused: candidates that do not load.
+    """
+
+    capacity: Callable[[Mapping[str, Value]], float]
+    noise: float = 0.0
+    seed: int = 0
+    refused: Callable[[Candidate], bool] = lambda _: False
+    interrupt_after: int | None = None
+    now: float = 0.0
+    measured: list[tuple[Candidate, int]] = field(default_factory=list)
+    loaded: set[Candidate] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+
+    def clock(self) -> float:
+        return self.now
+
+    def load(self, candidate: Candidate) -> None:
+        self.now += LOAD_SECONDS
+        if self.refused(candidate):
+            raise RejectedError("it does not load")
+        self.loaded.add(candidate)
+
+    def release(self, candidate: Candidate) -> None:
+        self.loaded.discard(candidate)
+
+    def measure(self, candidate: Candidate, concurrency: int) -> Point:
+        assert candidate in self.loaded
+        if self.interrupt_after is not None and len(self.measured) >= self.interrupt_after:
+            raise KeyboardInterrupt
+        self.now += POINT_SECONDS
+        self.measured.append((candidate, concurrency))
+        capacity = self.capacity(candidate.as_dict())
+        throughput = min(concurrency / 0.01, capacity) * self._error()
+        latency = max(10.0, 1000 * concurrency / capacity)
+        return Point(concurrency, throughput, latency, latency * 1.3 * self._error())
+
+    def _error(self) -> float:
+        return 1 + self._random.uniform(-self.noise, self.noise)
 
 
 def search(bench: SyntheticBench, goal: Goal, minutes: float = 60, most: int = 64) -> tuple[Outcome, list[str]]:
@@ -136,3 +188,37 @@ def test_the_final_rounds_are_in_turn_and_what_lost_is_released() -> None:
 def test_a_candidate_equals_the_present_where_nothing_differs() -> None:
     """Otherwise it is measured twice, and written as a change."""
     assert Candidate().having(SETTINGS[1], 2).having(SETTINGS[1], 1) == PRESENT
+
+
+NUMBERS = st.integers(1, 20).map(float)
+TRIALS = st.lists(st.builds(lambda x, y: Trial(PRESENT, Point(1, x, y, y), 1), NUMBERS, NUMBERS), max_size=30)
+
+
+def beats(one: Trial, other: Trial) -> bool:
+    better = one.point.throughput > other.point.throughput or one.point.p99_ms < other.point.p99_ms
+    return better and one.point.throughput >= other.point.throughput and one.point.p99_ms <= other.point.p99_ms
+
+
+@given(TRIALS)
+def test_nothing_beats_the_front_and_the_front_beats_all_else(trials: list[Trial]) -> None:
+    """Otherwise the table offers settings that others beat in both, or lacks some that none beats."""
+    ahead = front(trials)
+    assert not any(beats(one, other) for one in trials for other in ahead)
+    points = {trial.point for trial in ahead}
+    assert all(trial.point in points or any(beats(one, trial) for one in ahead) for trial in trials)
+    assert ahead == sorted(ahead, key=lambda each: each.point.throughput)
+    assert len(points) == len(ahead)
+
+
+@given(st.integers(1, 1024))
+def test_concurrencies_rise_to_the_most(most: int) -> None:
+    """Otherwise --concurrency is not what is tried at most."""
+    steps = rungs(most)
+    assert steps[0] == 1 and steps[-1] == most and list(steps) == sorted(set(steps))
+
+
+@given(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.sampled_from([Goal(10), Goal(None, 10), Goal(10, 5)]))
+def test_a_gain_above_one_is_a_higher_score(a: float, b: float, c: float, d: float, goal: Goal) -> None:
+    """Otherwise what wins a duel is not what the goal is about."""
+    one, other = Point(1, a, b, b), Point(2, c, d, d)
+    assert (goal.gain([one], [other]) > 1) == (goal.score(one) > goal.score(other))

@@ -1,7 +1,5 @@
 """Answers as people read them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Requests that are made up: the project's own reader of requests takes them, for every type of tensor."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Example requests as people write them, valid ones and others."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path
@@ -11,10 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from checkout import ENSEMBLES
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.examples.folder import Examples, read_examples
-from triton_ensembles.project.recipe.places import find_ensembles
 
 CONFIG = """platform: "ensemble"
 max_batch_size: 4
@@ -45,13 +41,6 @@ def read(folder: Path, *inputs: dict[str, Any], outputs: Any = ()) -> Examples:
 
 def file_tensor(name: str, datatype: str, shape: list[int], file: str, **parameters: str) -> dict[str, Any]:
     return {"name": name, "datatype": datatype, "shape": shape, "parameters": {"file": file, **parameters}}
-
-
-@pytest.mark.parametrize("ensemble", [folder.name for folder in find_ensembles(ENSEMBLES)])
-def test_the_ensembles_of_this_project_have_examples(ensemble: str) -> None:
-    """Otherwise demo, invoke and perf have nothing to send them."""
-    examples = read_examples(ENSEMBLES / ensemble)
-    assert examples.requests and list(examples.rows())
 
 
 def test_data_may_be_nested_or_flat(folder: Path) -> None:

@@ -6,16 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.environment_files import PROCESSING, WriteFile
+from tests.environment_files import WriteFile
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.environment_file import read_environment_file
-
-
-def test_the_projects_own_file_lists_what_the_steps_import() -> None:
-    spec = read_environment_file(PROCESSING)
-    assert (spec.name, spec.python, spec.channels) == ("processing", "3.11", ("conda-forge",))
-    assert [package.name for package in spec.packages] == ["numpy", "tokenizers"]
-    assert all(package.version.startswith("==") for package in spec.packages)
 
 
 @pytest.mark.parametrize(

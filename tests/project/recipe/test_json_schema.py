@@ -1,7 +1,5 @@
 """The JSON schema of ensemble.toml: editors accept and refuse what the build does, and the reference is made of it."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path
@@ -75,16 +73,12 @@ def test_the_recipes_of_the_project_and_of_the_documentation_are_valid() -> None
     ("old", "new"),
     [
         ('description = "d"\n', ""),
-        ('description = "d"', 'description = "d"\ndescribed = "x"'),
         ('description = "d"', 'description = "d"\nrequires = "0.2"'),
         ('description = "d"', 'description = "d"\nparameters.x.pad_to = 8'),
-        ('description = "d"', 'description = "d"\ngpu.parameter.x.pad_to = "8"'),
-        ("[sources.w]", "[source.w]"),
         ("[sources.w]", '[sources.".w"]'),
         ('[{ path = "w" }]', '{ path = "w" }'),
         ('[{ path = "w" }]', "[]"),
         ('{ path = "w" }', '{ path = " " }'),
-        ('{ path = "w" }', '{ file = "w" }'),
         ('{ path = "w" }', '{ path = "w", url = "https://example.org/" }'),
         ('{ path = "w" }', '{ url = "https://example.org/model.onnx" }'),
         ('{ path = "w" }', '{ url = "s3://bucket" }'),
@@ -94,7 +88,6 @@ def test_the_recipes_of_the_project_and_of_the_documentation_are_valid() -> None
         (SHA256, "A" * 64),
         (f'{{ a = "{SHA256}" }}', "{}"),
         (f'{{ a = "{SHA256}" }}', f'{{ "../a" = "{SHA256}" }}'),
-        ("[[artifacts]]", "[artifacts]"),
         ('"x/1/model.onnx"', '"/x/1/model.onnx"'),
         ('"x/1/model.onnx"', '"x/../../model.onnx"'),
         ('path = "x/1/model.onnx"\n', ""),
@@ -105,9 +98,6 @@ def test_the_recipes_of_the_project_and_of_the_documentation_are_valid() -> None
         ('"sentences"', '"sentence"'),
         ('"sentences"', '"../accuracy.py"'),
         ('"sentences"', '{ run = "accuracy.py", reads = "holdout.npz" }'),
-        ('"openvino"', '"vllm"'),
-        ('"openvino"', '"openvino"\nprecision = "int4"'),
-        ('"openvino"', '"openvino"\ninstances = 0'),
         ('"openvino"', '"openvino"\ninstances = true'),
         ('"openvino"', '"openvino"\n[environments.e]\nfile = "e.yml"\nsteps = []'),
         ('"openvino"', '"openvino"\n[environments.e]\nfile = "e.yml"\nsteps = ["x"]\nkind = "wheel"'),

@@ -1,10 +1,10 @@
 """A real tritonserver for each test module, and models written by the tests."""
 
-from __future__ import annotations
-
-import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -15,18 +15,16 @@ import pytest
 import tritonclient.grpc as triton
 from google.protobuf.json_format import MessageToJson
 from numpy.typing import NDArray
-from PIL import Image
+from tritonclient.utils import np_to_triton_dtype
 
-from benchmarks.examples import photographs as photographs_of_examples
 from checkout import ENSEMBLES, ROOT
-from tests.endpoint.hosting.archives import written
+from tests.files import write_files
 from tests.running import serving
 from tests.triton.test_server import wait_until
 from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, parse_config, read_config
 from triton_ensembles.triton.server import TritonServer
 
 Array = NDArray[Any]
-Encode = Callable[..., Array]
 
 # A Python model that loads the models in the request as our backends do, and answers why each is refused. Their engines
 # are imported once for all of them, and not by a stub process for each.
@@ -61,7 +59,6 @@ output [ { name: "REASON" data_type: TYPE_STRING dims: [ 1 ] } ]
 instance_group [ { count: 1 kind: KIND_CPU } ]
 """
 _BACKENDS = {"pytorch_libtorch": "pytorch", "tensorflow_graphdef": "tensorflow", "tensorflow_savedmodel": "tensorflow"}
-_KSERVE_TYPES = {"float32": "FP32", "int32": "INT32", "int64": "INT64", "uint8": "UINT8", "object": "BYTES"}
 
 
 @dataclass
@@ -76,20 +73,17 @@ class ModelServer:
     def __post_init__(self) -> None:
         self.client = triton.InferenceServerClient(self.server.grpc_url)  # usable from many threads
 
-    def add(self, name: str, config: str, files: Mapping[str, bytes]) -> None:
-        """Write a model; ``files`` are relative to its folder ("1/model.onnx")."""
-        folder = written({"config.pbtxt": config, **files}, self.repository / name)
-        (folder / "1").mkdir(exist_ok=True)
-
     def load(self, name: str, config: str, files: Mapping[str, bytes]) -> None:
-        self.add(name, config, files)
+        """Write a model and load it; ``files`` are relative to its folder ("1/model.onnx")."""
+        folder = write_files(self.repository / name, {"config.pbtxt": config, **files})
+        (folder / "1").mkdir(exist_ok=True)
         self.client.load_model(name)
 
     def refusal(self, config: str, files: Mapping[str, bytes]) -> str:
         """The backend's reason for not loading the model, in a stub process with the model ``refusals``."""
         if not self.client.is_model_ready("refusals"):
             self.load("refusals", REFUSALS_CONFIG, {"1/model.py": (REFUSALS % str(ROOT)).encode()})
-        folder = written(files, self.repository.with_name(f"{self.repository.name}-bad-{next(self._numbers)}"))
+        folder = write_files(self.repository.with_name(f"{self.repository.name}-bad-{next(self._numbers)}"), files)
         parsed = parse_config(config, folder / "config.pbtxt")
         parsed.backend = parsed.backend or _BACKENDS[parsed.platform]
         text = MessageToJson(parsed, preserving_proto_field_name=True)
@@ -101,7 +95,7 @@ class ModelServer:
         """Send arrays by input name; return the named outputs."""
         given = []
         for name, array in inputs.items():
-            tensor = triton.InferInput(name, list(array.shape), _KSERVE_TYPES[array.dtype.name])
+            tensor = triton.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
             tensor.set_data_from_numpy(array)
             given.append(tensor)
         asked = [triton.InferRequestedOutput(name) for name in outputs]
@@ -145,6 +139,20 @@ def on_cpu(step: str, name: str = "") -> str:
     return format_config(config)
 
 
+def mapped_kilobytes(file: Path) -> list[Counter[str]]:
+    """What each process that maps the file has of it in memory, by the names of /proc/PID/smaps."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            maps = re.findall(rf" {re.escape(str(file.resolve()))}\n((?:\w+: .*\n)+)", (process / "smaps").read_text())
+            sizes = Counter[str]()
+            for name, size in re.findall(r"(\w+): +(\d+) kB", "".join(maps)):
+                sizes[name] += int(size)
+            if maps:
+                found.append(sizes)
+    return found
+
+
 @pytest.fixture(scope="module")
 def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
     repository = tmp_path_factory.mktemp("repository")
@@ -152,21 +160,3 @@ def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServ
         made = ModelServer(repository, server)
         yield made
         made.client.close()
-
-
-@pytest.fixture(scope="session")
-def photographs() -> list[Array]:
-    """Two real photographs, uint8 [427, 640, 3]."""
-    return [np.asarray(Image.open(path)) for path in photographs_of_examples()]
-
-
-@pytest.fixture(scope="session")
-def encode() -> Encode:
-    """A function from pixels (or a Pillow image) to the bytes of an image file, uint8 [n]."""
-
-    def encoded(image: Array | Image.Image, kind: str = "JPEG", **options: Any) -> Array:
-        buffer = io.BytesIO()
-        (image if isinstance(image, Image.Image) else Image.fromarray(image)).save(buffer, kind, **options)
-        return np.frombuffer(buffer.getvalue(), np.uint8)
-
-    return encoded

@@ -1,16 +1,11 @@
 """A small ONNX model with a variable length, and a config for it."""
 
-from __future__ import annotations
-
-import re
-
 import numpy as np
 from onnx import TensorProto, helper
 
 from tests.runtime.backends.conftest import Array
 from tests.runtime.backends.networks import model_of
 
-BACKENDS = ("onnxruntime", "openvino")
 VOCABULARY, WIDTH = 100, 3
 TABLE = np.random.default_rng(0).standard_normal((VOCABULARY, WIDTH)).astype(np.float32)
 TABLE[0] = 0  # id 0 is padding, which a sum must not notice
@@ -38,14 +33,6 @@ instance_group [ {{ count: 1 kind: KIND_CPU }} ]
 dynamic_batching {{ max_queue_delay_microseconds: 300000 }}
 {extra}
 """
-
-
-def without_batch_axis(name: str, backend: str) -> str:
-    """For the file whose batch axis is 2."""
-    text = config(name, backend).replace("max_batch_size: 16", "max_batch_size: 0")
-    text = text.replace("dims: [ -1 ]", "dims: [ 2, -1 ]").replace("dims: [ 3 ]", "dims: [ 2, 3 ]")
-    text = text.replace("dims: [ -1, 3 ]", "dims: [ 2, -1, 3 ]")
-    return re.sub(r"allow_ragged_batch: \w+|dynamic_batching.*", "", text)
 
 
 def parameter(key: str, value: str) -> str:

@@ -1,7 +1,5 @@
 """Networks with enough weights to be mapped, as ONNX, and a config for one of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper

@@ -1,7 +1,5 @@
 """Packages of AOTInductor in the real server, compiled by the tests with a C++ compiler."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import warnings

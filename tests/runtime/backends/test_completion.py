@@ -1,10 +1,7 @@
 """Configs that leave out what the model's file says, as AWS's containers and NVIDIA's images take them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import openvino as ov
@@ -13,6 +10,7 @@ import tritonclient.http as http
 from onnx import TensorProto, helper
 
 from tests.ensembles.clients import infer
+from tests.files import write_files
 from tests.running import serving
 from tests.runtime.backends.networks import model_of
 from triton_ensembles.triton.server import TritonServer
@@ -27,34 +25,38 @@ def doubling(*shape: str | int) -> bytes:
 
 
 def written(repository: Path, name: str, content: bytes, config: str | None, file: str = "model.onnx") -> None:
-    (repository / name / "1").mkdir(parents=True)
-    (repository / name / "1" / file).write_bytes(content)
-    if config is not None:
-        (repository / name / "config.pbtxt").write_text(config)
+    files = {f"1/{file}": content} | ({} if config is None else {"config.pbtxt": config.encode()})
+    write_files(repository / name, files)
+
+
+ROWS = doubling("batch", 2)
+# By name: the file, its config, and what the server makes of it: max_batch_size, dims, and whether requests are joined.
+MODELS: dict[str, tuple[bytes, str | None, int, list[int], bool]] = {
+    "nothing": (ROWS, None, 4, [2], True),
+    "half": (ROWS, 'backend: "onnxruntime" input { name: "X" data_type: TYPE_FP32 dims: 2 }', 4, [2], True),
+    "platform": (doubling("batch", "length", 2), 'platform: "onnxruntime_onnx" max_batch_size: 8', 8, [-1, 2], True),
+    "one": (ROWS, 'backend: "onnxruntime" max_batch_size: 1', 1, [2], False),
+    "fixed": (doubling(3, 2), 'backend: "onnxruntime"', 0, [3, 2], False),
+    # A file without layouts does not say whether it batches.
+    "openvino": (ROWS, 'backend: "openvino" default_model_filename: "model.onnx"', 0, [-1, -1], False),
+    "layout": (doubling(1, 2), 'backend: "openvino"', 4, [2], True),
+    "named": (ROWS, 'backend: "onnxruntime" default_model_filename: "net.onnx"', 4, [2], True),
+}
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[http.InferenceServerClient]:
     repository = tmp_path_factory.mktemp("repository")
-    written(repository, "nothing", doubling("batch", 2), None)
-    written(repository, "backend", doubling("batch", 2), 'backend: "onnxruntime"')
-    written(repository, "platform", doubling("batch", "length", 2), 'platform: "onnxruntime_onnx"\nmax_batch_size: 8')
-    written(repository, "one", doubling("batch", 2), 'backend: "onnxruntime"\nmax_batch_size: 1')
-    written(repository, "fixed", doubling(3, 2), 'backend: "onnxruntime"')
+    for name, (content, config, *_) in MODELS.items():
+        written(repository, name, content, config)
     written(repository, "number", doubling(), 'backend: "onnxruntime"')
     written(repository, "row", doubling("batch"), 'backend: "onnxruntime"')
-    inputs = 'input { name: "X" data_type: TYPE_FP32 dims: 2 }'
-    written(repository, "half", doubling("batch", 2), f'backend: "onnxruntime"\n{inputs}')
-    named = 'backend: "onnxruntime"\ndefault_model_filename: "net.onnx"'
-    written(repository, "named", doubling("batch", 2), named, "net.onnx")
-    written(repository, "openvino", doubling("batch", 2), 'backend: "openvino"\ndefault_model_filename: "model.onnx"')
-    (repository / "layout" / "1").mkdir(parents=True)
-    graph = ov.Core().read_model(doubling(1, 2))
+    (repository / "named" / "1" / "model.onnx").rename(repository / "named" / "1" / "net.onnx")
+    graph = ov.Core().read_model(repository / "layout" / "1" / "model.onnx")
     for port in (*graph.inputs, *graph.outputs):
         ov.layout_helpers.set_layout(port, ov.Layout("NC"))
     ov.save_model(graph, repository / "layout" / "1" / "model.xml")
-    (repository / "layout" / "config.pbtxt").write_text('backend: "openvino"')
-    written(repository, "refused", doubling(3, 2), 'backend: "onnxruntime"\nmax_batch_size: 8')
+    written(repository, "refused", doubling(3, 2), 'backend: "onnxruntime" max_batch_size: 8')
     flags = ("--exit-on-error=false", "--strict-readiness=false")
     with (
         serving(TritonServer([repository], completes=True, arguments=flags)) as server,
@@ -63,27 +65,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[http.InferenceS
         yield client
 
 
-def tensor(name: str, *dims: int, **more: Any) -> dict[str, Any]:
-    return {"name": name, "data_type": "TYPE_FP32", "dims": list(dims), **more}
-
-
-@pytest.mark.parametrize(
-    ("model", "max_batch_size", "dims", "batches"),
-    [
-        ("nothing", 4, [2], True),
-        ("backend", 4, [2], True),
-        ("platform", 8, [-1, 2], True),
-        ("one", 1, [2], False),
-        ("fixed", 0, [3, 2], False),
-        ("half", 4, [2], True),
-        ("named", 4, [2], True),
-        ("openvino", 0, [-1, -1], False),  # a file without layouts does not say whether it batches
-        ("layout", 4, [2], True),
-    ],
-)
-def test_the_file_says_what_the_config_leaves_out(
-    model: str, max_batch_size: int, dims: list[int], batches: bool, client: http.InferenceServerClient
-) -> None:
+@pytest.mark.parametrize("model", MODELS)
+def test_the_file_says_what_the_config_leaves_out(model: str, client: http.InferenceServerClient) -> None:
+    *_, max_batch_size, dims, batches = MODELS[model]
     config = client.get_model_config(model)
     assert config["max_batch_size"] == max_batch_size
     for kind, name in (("input", "X"), ("output", "Y")):

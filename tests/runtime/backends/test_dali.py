@@ -1,10 +1,6 @@
 """The dali backend in the real server, on real photographs."""
 
-from __future__ import annotations
-
 import re
-import struct
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,9 +13,10 @@ from nvidia.dali import fn, pipeline_def, types
 from PIL import Image
 
 from pipelines.dali_pipe import preprocess, serialize
-from tests.ensembles.clients import infer
+from tests.ensembles.clients import PHOTOGRAPHS, infer, png, rows, saved
+from tests.files import write_files
 from tests.running import serving
-from tests.runtime.backends.conftest import Array, Encode, ModelServer, on_cpu
+from tests.runtime.backends.conftest import Array, ModelServer, on_cpu
 from tests.runtime.backends.embedding import parameter
 from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.errors import EnsembleError
@@ -27,6 +24,8 @@ from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.server import TritonServer
 
 IN, OUT = "DALI_INPUT_0", "DALI_OUTPUT_0"
+PICTURES = [Image.open(path) for path in PHOTOGRAPHS]  # 640 x 427
+JPEGS = [saved(picture, "JPEG") for picture in PICTURES]
 
 
 @pytest.fixture(scope="module")
@@ -35,94 +34,67 @@ def server(model_server: ModelServer) -> ModelServer:
     return model_server
 
 
-def one(server: ModelServer, row: Array) -> Array:
-    return server.infer("dali", [OUT], **{IN: row[None]})[OUT][0]
+def ask(server: ModelServer, *images: bytes, model: str = "dali") -> Array:
+    return server.infer(model, [OUT], **{IN: rows(images)})[OUT]
 
 
-def together(server: ModelServer, batches: list[Array], more_than: int = 0) -> list[Any]:
+def ask_together(server: ModelServer, requests: list[list[bytes]], more_than: int = 0) -> list[Any]:
     """The outputs (or exceptions) of concurrent requests."""
-    answers = server.infer_together("dali", [OUT], [{IN: batch} for batch in batches], more_than=more_than)
+    answers = server.infer_together("dali", [OUT], [{IN: rows(images)} for images in requests], more_than=more_than)
     return [answer[OUT] if isinstance(answer, dict) else answer for answer in answers]
 
 
-def padded(*rows: Array) -> Array:
-    """How a client sends images of different lengths in one request: zeros after the shorter ones."""
-    longest = max(map(len, rows))
-    return np.stack([np.pad(row, (0, longest - len(row))) for row in rows])
+def assert_preprocessed(answer: Array, *images: bytes) -> None:
+    """As pipelines/dali_pipe.py does it."""
+    for pixels, image in zip(answer, images, strict=True):
+        np.testing.assert_array_equal(pixels, preprocess(image))
 
 
-def png(width: int, height: int, rows: int) -> Array:
-    """A PNG that claims width x height black pixels and holds that many rows of them."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    pixels = zlib.compress(bytes((1 + 3 * width) * rows))
-    parts = (b"\x89PNG\r\n\x1a\n", chunk(b"IHDR", header), chunk(b"IDAT", pixels), chunk(b"IEND", b""))
-    return np.frombuffer(b"".join(parts), np.uint8)
-
-
-def test_answers_are_those_of_the_pipeline(server: ModelServer, photographs: list[Array], encode: Encode) -> None:
-    """Otherwise the server would preprocess images in another way than pipelines/dali_pipe.py does."""
-    for photograph in photographs:
-        row = encode(photograph)
-        np.testing.assert_array_equal(one(server, row), preprocess(row.tobytes()))
-
-
-def test_concurrent_images_of_different_sizes_are_one_batch(
-    server: ModelServer, photographs: list[Array], encode: Encode
-) -> None:
+def test_concurrent_images_of_different_sizes_are_one_batch(server: ModelServer) -> None:
     """Otherwise every photograph would be decoded alone, or a client would get another client's image."""
-    rows = [encode(photographs[n % 2][: 200 + 20 * n, : 600 - 30 * n]) for n in range(10)]
-    answers = together(server, [row[None] for row in rows], more_than=1)
-    for row, answer in zip(rows, answers, strict=True):
-        np.testing.assert_array_equal(answer[0], preprocess(row.tobytes()))
+    images = [saved(PICTURES[n % 2].crop((0, 0, 600 - 30 * n, 200 + 20 * n)), "JPEG") for n in range(10)]
+    for answer, image in zip(ask_together(server, [[image] for image in images], more_than=1), images, strict=True):
+        assert_preprocessed(answer, image)
 
 
-def test_images_of_different_lengths_in_one_request(
-    server: ModelServer, photographs: list[Array], encode: Encode
-) -> None:
-    """Otherwise a client could not pad its images to one length."""
-    rows = [encode(photographs[0]), encode(photographs[1][:50, :50], "PNG"), encode(photographs[1])]
-    answers = server.infer("dali", [OUT], **{IN: padded(*rows)})[OUT]
-    for row, answer in zip(rows, answers, strict=True):
-        np.testing.assert_array_equal(answer, preprocess(row.tobytes()))
-
-
-def test_formats_that_are_accepted(server: ModelServer, photographs: list[Array], encode: Encode) -> None:
+def test_formats_that_are_accepted(server: ModelServer) -> None:
     """Otherwise a photograph in a common format would be refused, or come out in wrong colors."""
     formats = ["PNG/RGB", "PNG/RGBA", "PNG/P", "JPEG/L", "JPEG/CMYK", "BMP/RGB", "TIFF/RGB", "WEBP/RGB"]
-    kinds = [kind.split("/") for kind in formats]
-    images = [Image.fromarray(photographs[0]).convert(mode) for _, mode in kinds]
-    rows = [encode(image, kind) for image, (kind, _) in zip(images, kinds, strict=True)]
-    rows.append(encode(photographs[0], "JPEG", progressive=True))
-    answers = together(server, [row[None] for row in rows])
-    for answer, image, kind in zip(answers, [*images, images[0]], [*formats, "progressive"], strict=True):
+    pictures = {kind: PICTURES[0].convert(kind.partition("/")[2]) for kind in formats}
+    images = [saved(picture, kind.partition("/")[0]) for kind, picture in pictures.items()]
+    images.append(saved(PICTURES[0], "JPEG", progressive=True))
+    pictures["progressive"] = PICTURES[0]
+    answers = ask_together(server, [[image] for image in images])
+    for answer, (kind, picture) in zip(answers, pictures.items(), strict=True):
         assert not isinstance(answer, Exception), (kind, answer)
-        pixels = np.asarray(image.convert("RGB").resize((299, 299), Image.Resampling.BILINEAR), np.float32)
+        pixels = np.asarray(picture.convert("RGB").resize((299, 299), Image.Resampling.BILINEAR), np.float32)
         assert np.abs(answer[0] - (pixels / 127.5 - 1)).mean() < 0.02, kind
 
 
-def test_one_pixel_and_none(server: ModelServer, encode: Encode) -> None:
+def test_one_pixel_and_none(server: ModelServer) -> None:
     """Otherwise the smallest image would be an error or garbage, or an empty upload could hang or break the model."""
     with pytest.raises(triton.InferenceServerException):
-        one(server, np.zeros(0, np.uint8))
-    answer = one(server, encode(np.full((1, 1, 3), 255, np.uint8), "PNG"))
-    np.testing.assert_array_equal(answer, np.ones((299, 299, 3), np.float32))
+        ask(server, b"")
+    answer = ask(server, saved(Image.new("RGB", (1, 1), "white"), "PNG"))
+    np.testing.assert_array_equal(answer, np.ones((1, 299, 299, 3), np.float32))
 
 
-# By kind: a row made of a JPEG and a PNG, and what the client reads.
+def bomb(side: int, lines: int) -> bytes:
+    """A PNG that claims side x side black pixels and holds that many lines of them."""
+    return png(side, side, bytes((1 + 3 * side) * lines))
+
+
 NO_IMAGE = "not an image that DALI can decode"
-BAD: dict[str, tuple[Callable[[Array, Array], Array], str]] = {
-    "text": (lambda _, __: np.frombuffer(b"this is no image at all", np.uint8), NO_IMAGE),
-    "zeros": (lambda _, __: np.zeros(500, np.uint8), NO_IMAGE),
-    "cut off in its header": (lambda jpeg, _: jpeg[:300], NO_IMAGE),
-    "cut off": (lambda jpeg, _: jpeg[: len(jpeg) // 2], f"{NO_IMAGE}: .*broken or cut off"),
-    "padded": (lambda jpeg, _: np.pad(jpeg[: len(jpeg) // 2], (0, 9999)), f"{NO_IMAGE}: .*broken or cut off"),
-    "PNG cut off": (lambda _, png_row: png_row[: len(png_row) // 2], NO_IMAGE),
-    "a false size": (lambda _, __: png(50_000, 50_000, 1), "50000 x 50000 .* max_image_pixels"),
-    "a decompression bomb": (lambda _, __: png(12_000, 12_000, 12_000), "12000 x 12000 .* max_image_pixels"),
+HALF = JPEGS[0][: len(JPEGS[0]) // 2]
+BAD: dict[str, tuple[Callable[[], bytes], str]] = {
+    "text": (lambda: b"this is no image at all", NO_IMAGE),
+    "zeros": (lambda: bytes(500), NO_IMAGE),
+    "cut off in its header": (lambda: JPEGS[0][:300], NO_IMAGE),
+    "cut off": (lambda: HALF, f"{NO_IMAGE}: .*broken or cut off"),
+    "padded": (lambda: HALF + bytes(9999), f"{NO_IMAGE}: .*broken or cut off"),
+    "PNG cut off": (lambda: saved(PICTURES[0], "PNG")[:200_000], NO_IMAGE),
+    "a false size": (lambda: bomb(50_000, 1), "50000 x 50000 .* max_image_pixels"),
+    "a decompression bomb": (lambda: bomb(12_000, 12_000), "12000 x 12000 .* max_image_pixels"),
 }
 
 
@@ -133,39 +105,31 @@ def memory_megabytes(pid: int, field: str) -> float:
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_bad_row_fails_only_its_own_request(
-    server: ModelServer, photographs: list[Array], encode: Encode, bad: str
-) -> None:
+def test_a_bad_row_fails_only_its_own_request(server: ModelServer, bad: str) -> None:
     """Otherwise one broken upload would fail every request of the same batch."""
-    good = [encode(photograph) for photograph in photographs]
-    make_row, message = BAD[bad]
-    broken = make_row(good[0], encode(photographs[0], "PNG"))
+    make, message = BAD[bad]
+    broken = make()
     processes = [server.server.pid, *descendants(server.server.pid)]
     before = sum(memory_megabytes(pid, "VmRSS") for pid in processes)
     for pid in processes:
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak is measured from here on
-    answers = together(server, [good[0][None], padded(good[1], good[0], broken), good[1][None]])
-    for row, answer in ((good[0], answers[0]), (good[1], answers[2])):
-        np.testing.assert_array_equal(answer[0], preprocess(row.tobytes()))
-    assert isinstance(answers[1], triton.InferenceServerException)
-    assert answers[1].status() == "StatusCode.INVALID_ARGUMENT"
-    with pytest.raises(triton.InferenceServerException, match=f"row 2 of {IN}: .*{message}"):
-        raise answers[1]
+    first, refusal, last = ask_together(server, [JPEGS[:1], [*JPEGS[::-1], broken], JPEGS[1:]])
+    assert_preprocessed(first, JPEGS[0])
+    assert_preprocessed(last, JPEGS[1])
+    assert isinstance(refusal, triton.InferenceServerException)
+    assert refusal.status() == "StatusCode.INVALID_ARGUMENT"
+    assert re.search(f"row 2 of {IN}: .*{message}", str(refusal.message()))
     peak = sum(memory_megabytes(pid, "VmHWM") for pid in processes)
     assert peak - before < 300  # the smaller bomb has 432 MB of pixels
-    np.testing.assert_array_equal(one(server, good[1]), preprocess(good[1].tobytes()))
+    assert_preprocessed(ask(server, JPEGS[1]), JPEGS[1])
 
 
-def test_large_images_are_decoded_in_several_runs(
-    server: ModelServer, photographs: list[Array], encode: Encode
-) -> None:
+def test_large_images_are_decoded_in_several_runs(server: ModelServer) -> None:
     """Otherwise a batch of the largest images that are allowed would need the memory of all of them at once."""
     limited = on_cpu("dali", "small") + parameter("max_image_pixels", "300000")  # one photograph has 273 280
     server.load("small", limited, {"1/model.dali": serialize()})
-    rows = [encode(photograph) for photograph in photographs * 2]
-    answers = server.infer("small", [OUT], **{IN: padded(*rows)})[OUT]
-    for row, answer in zip(rows, answers, strict=True):
-        np.testing.assert_array_equal(answer, preprocess(row.tobytes()))
+    images = [*JPEGS, saved(PICTURES[1].crop((0, 0, 50, 50)), "PNG"), JPEGS[0]]
+    assert_preprocessed(ask(server, *images, model="small"), *images)
 
 
 def make_pipeline(graph: Callable[[], Any], **options: Any) -> bytes:
@@ -174,34 +138,35 @@ def make_pipeline(graph: Callable[[], Any], **options: Any) -> bytes:
     return serialized
 
 
+A, B = np.arange(6, dtype=np.float32).reshape(2, 3), np.full((2, 3), 2, np.float32)
+
+
 def two_outputs() -> Any:
     a = fn.external_source(name="A", dtype=types.FLOAT, ndim=1)
     b = fn.external_source(name="B", dtype=types.FLOAT, ndim=1)
     return a + b, a * b
 
 
-TWO_OUTPUTS = """
-name: "two" backend: "dali" max_batch_size: 4
-input [ { name: "B" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "A" data_type: TYPE_FP32 dims: [ -1 ] } ]
-output [ { name: "SUM" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "PRODUCT" data_type: TYPE_FP32 dims: [ -1 ] } ]
-instance_group [ { count: 1 kind: KIND_CPU } ]
-"""
-
-
 def test_any_pipeline_returns_the_requested_outputs(model_server: ModelServer) -> None:
     """Otherwise the backend would only serve image pipelines with one input and one output."""
-    model_server.load("two", TWO_OUTPUTS, {"1/model.dali": make_pipeline(two_outputs)})
-    a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.full((2, 3), 2, np.float32)
-    assert model_server.infer("two", ["PRODUCT"], A=a, B=b)["PRODUCT"].tolist() == (a * b).tolist()
-    both = model_server.infer("two", ["PRODUCT", "SUM"], A=a, B=b)
-    assert both["SUM"].tolist() == (a + b).tolist()
+    b, a, total, product = (
+        f'{{ name: "{name}" data_type: TYPE_FP32 dims: [ -1 ] }}' for name in ("B", "A", "SUM", "PRODUCT")
+    )
+    text = f"""backend: "dali" max_batch_size: 4 input [ {b}, {a} ] output [ {total}, {product} ]
+    instance_group [ {{ count: 1 kind: KIND_CPU }} ]"""
+    model_server.load("two", text, {"1/model.dali": make_pipeline(two_outputs)})
+    assert model_server.infer("two", ["PRODUCT"], A=A, B=B)["PRODUCT"].tolist() == (A * B).tolist()
+    assert model_server.infer("two", ["PRODUCT", "SUM"], A=A, B=B)["SUM"].tolist() == (A + B).tolist()
     with pytest.raises(triton.InferenceServerException, match="row 0 of A, B: DALI refuses it"):
         model_server.infer("two", ["SUM"], A=np.ones((1, 3), np.float32), B=np.ones((1, 2), np.float32))
 
 
-def declared(graph: Callable[[], Any]) -> bytes:
-    """A pipeline that declares what it returns."""
-    return make_pipeline(graph, output_dtype=[types.FLOAT] * 2, output_ndim=[1] * 2)
+def write(repository: Path, configs: dict[str, str]) -> Path:
+    """A model for each config, with a pipeline that declares what it returns."""
+    pipeline = make_pipeline(two_outputs, output_dtype=[types.FLOAT] * 2, output_ndim=[1] * 2)
+    for name, config in configs.items():
+        write_files(repository / name, {"1/model.dali": pipeline, "config.pbtxt": config})
+    return repository
 
 
 COMPLETED = {
@@ -214,16 +179,12 @@ COMPLETED = {
 
 def test_the_pipeline_says_what_the_config_leaves_out(tmp_path: Path) -> None:
     """As dali_backend's own qa/L0_autoconfig has it, and check says nothing of it."""
-    for name, config in COMPLETED.items():
-        (tmp_path / "models" / name / "1").mkdir(parents=True)
-        (tmp_path / "models" / name / "1" / "model.dali").write_bytes(declared(two_outputs))
-        (tmp_path / "models" / name / "config.pbtxt").write_text(config)
-    assert not [fault for fault in check([tmp_path / "models"]).faults if fault.severity == "error"]
-    with serving(TritonServer([tmp_path / "models"], completes=True)) as server:
-        one = http.InferenceServerClient(server.http_url)
-        configs = {name: one.get_model_config(name) for name in COMPLETED}
-        a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.full((2, 3), 2, np.float32)
-        answers = {name: infer(one, name, {"A": a, "B": b}) for name in COMPLETED}
+    write(tmp_path, COMPLETED)
+    assert not [fault for fault in check([tmp_path]).faults if fault.severity == "error"]
+    with serving(TritonServer([tmp_path], completes=True)) as server:
+        client = http.InferenceServerClient(server.http_url)
+        configs = {name: client.get_model_config(name) for name in COMPLETED}
+        answers = {name: infer(client, name, {"A": A, "B": B}) for name in COMPLETED}
     first = {"nothing": "__", "unbatched": "__", "partly": "SUM"}
     for name, config in configs.items():
         batched = name != "unbatched"
@@ -233,18 +194,16 @@ def test_the_pipeline_says_what_the_config_leaves_out(tmp_path: Path) -> None:
         for entry in (*config["input"], *config["output"]):
             assert (entry["data_type"], entry["dims"]) == ("TYPE_FP32", [-1] if batched else [-1, -1])
         assert config["output"][0]["name"].startswith(first[name])
-        assert answers[name][config["output"][0]["name"]].tolist() == (a + b).tolist()
+        assert answers[name][config["output"][0]["name"]].tolist() == (A + B).tolist()
     assert configs["partly"]["dynamic_batching"]["max_queue_delay_microseconds"] == 5
     assert [entry.get("allow_ragged_batch", False) for entry in configs["partly"]["input"]] == [False, True]
 
 
 def test_more_outputs_than_the_pipeline_returns_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "models" / "more" / "1").mkdir(parents=True)
-    (tmp_path / "models" / "more" / "1" / "model.dali").write_bytes(declared(two_outputs))
     outputs = " ".join(f'output {{ name: "{name}" data_type: TYPE_FP32 dims: -1 }}' for name in "XYZ")
-    (tmp_path / "models" / "more" / "config.pbtxt").write_text(f'backend: "dali" {outputs}')
+    models = write(tmp_path / "models", {"more": f'backend: "dali" {outputs}'})
     with pytest.raises(EnsembleError, match="the config has 3 outputs, but the pipeline returns 2"):
-        TritonServer([tmp_path / "models"], completes=True, log=tmp_path / "log").start()
+        TritonServer([models], completes=True, log=tmp_path / "log").start()
 
 
 def cut_at_first_value() -> Any:

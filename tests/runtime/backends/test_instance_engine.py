@@ -1,7 +1,5 @@
 """How instances of one model share the cores, with real processes and locks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

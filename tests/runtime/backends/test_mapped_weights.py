@@ -1,7 +1,5 @@
 """Mapped weights in the real server: used where they suit, refused with a line where they do not, never wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -12,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.artifacts.test_mapped_weights import FILES, answer, make
-from tests.runtime.backends.conftest import ModelServer
+from tests.runtime.backends.conftest import ModelServer, mapped_kilobytes
 from tests.runtime.backends.networks import VOCABULARY, config, sentences
 
 CONTENT = sentences()
@@ -57,35 +55,15 @@ def test_prepacked_weights_are_mapped_by_every_session_and_instance(
     """Otherwise each would keep a copy, and say nothing."""
     text = re.sub(r"parameters \{.*\}\n", "", config("shared", instances=2))  # so each has a second session
     model_server.load("shared", text, made)
-    for _ in range(8):
-        found = model_server.infer("shared", ["VECTORS"], IDS=IDS)["VECTORS"]
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    for count in (1, 1, 8, 8):
+        for found in model_server.infer_together("shared", ["VECTORS"], [{"IDS": IDS}] * count):
+            np.testing.assert_allclose(found["VECTORS"], expected, rtol=1e-4, atol=1e-5)
     assert warnings_of(model_server, "shared") == []
-    processes = [maps for maps in map(mappings, Path("/proc").glob("[0-9]*")) if "/shared/1/model.weights" in maps]
+    processes = mapped_kilobytes(model_server.repository / "shared" / "1" / "model.weights")
     assert len(processes) == 2
-    for maps in processes:
-        assert kilobytes(maps, "Anonymous") == 0  # no page was copied; "dirty" is also one that waits for the disk
-        assert kilobytes(maps, "Rss") * 1024 > 2 * 1200 * 1200 * 4  # both matrices are read there
-
-
-def mappings(process: Path) -> str:
-    try:
-        return (process / "smaps").read_text()
-    except OSError:  # it has ended
-        return ""
-
-
-def kilobytes(maps: str, size: str) -> int:
-    """The sum of a size in /proc/PID/smaps over the mappings of the weights."""
-    return sum(map(int, re.findall(rf"/shared/1/model.weights\n(?:.*\n)*?{size}: +(\d+) kB", maps)))
-
-
-def test_the_answers_are_those_of_the_plain_file(
-    model_server: ModelServer, made: dict[str, bytes], expected: np.ndarray
-) -> None:
-    model_server.load("exact", config("exact"), made)
-    np.testing.assert_array_equal(model_server.infer("exact", ["VECTORS"], IDS=IDS)["VECTORS"], expected)
-    assert warnings_of(model_server, "exact") == []
+    for sizes in processes:
+        assert sizes["Anonymous"] == 0  # no page was copied; "dirty" is also one that waits for the disk
+        assert sizes["Rss"] * 1024 > 2 * 1200 * 1200 * 4  # both matrices are read there
 
 
 @pytest.mark.parametrize(
@@ -105,8 +83,7 @@ def test_where_they_do_not_suit_the_plain_weights_give_the_same_answers(
     change: Callable[[dict[str, Any]], object],
     reason: str,
 ) -> None:
-    """Otherwise an archive would give wrong answers on another instance type, or none, or nobody would know why it is
-    slow to load."""
+    """Otherwise an archive would give wrong answers on another instance type, or nobody would know why it is slow."""
     model_server.load(name, config(name), changed(made, change))
     np.testing.assert_array_equal(model_server.infer(name, ["VECTORS"], IDS=IDS)["VECTORS"], expected)
     (line,) = warnings_of(model_server, name)

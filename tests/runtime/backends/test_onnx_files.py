@@ -1,7 +1,5 @@
 """What both backends for ONNX files do: onnxruntime and openvino in the real server."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -9,19 +7,10 @@ import pytest
 import tritonclient.grpc as triton
 
 from tests.runtime.backends.conftest import Array, ModelServer
-from tests.runtime.backends.embedding import (
-    BACKENDS,
-    TABLE,
-    WIDTH,
-    config,
-    embedding,
-    ids,
-    parameter,
-    without_batch_axis,
-)
+from tests.runtime.backends.embedding import TABLE, WIDTH, config, embedding, ids, parameter
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
+@pytest.fixture(scope="module", params=["onnxruntime", "openvino"])
 def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -49,14 +38,6 @@ def test_concurrent_requests_get_their_own_rows(model_server: ModelServer, model
     np.testing.assert_array_equal(model_server.infer(model, ["VECTORS"], IDS=given)["VECTORS"], TABLE[given])
 
 
-def test_without_a_batch_axis(model_server: ModelServer, backend: str) -> None:
-    """Otherwise max_batch_size 0 would be read as a batch."""
-    name = f"{backend}_fixed"
-    model_server.load(name, without_batch_axis(name, backend), {"1/model.onnx": embedding(batch=2)})
-    given = ids(1, 2, 3)
-    np.testing.assert_array_equal(model_server.infer(name, ["VECTORS"], IDS=given)["VECTORS"], TABLE[given])
-
-
 @pytest.mark.parametrize(
     ("backend", "length", "bad", "message"),
     [
@@ -67,8 +48,7 @@ def test_without_a_batch_axis(model_server: ModelServer, backend: str) -> None:
 def test_a_bad_request_fails_alone(
     model_server: ModelServer, backend: str, length: str | int, bad: Array, message: str
 ) -> None:
-    """Otherwise one token id beyond the vocabulary, or a length that the file does not take, would fail the whole
-    batch."""
+    """Otherwise one unknown token id, or a length that the file does not take, would fail the whole batch."""
     name = f"{backend}_bad_request"
     model_server.load(name, config(name, backend), {"1/model.onnx": embedding(length=length)})
     given = [ids(0, 1, 4), ids(1, 1, 4), bad, ids(3, 1, 4), ids(4, 1, 4)]
@@ -138,7 +118,5 @@ def test_a_config_that_does_not_match_the_file_is_refused(
 
 def test_a_file_that_is_not_a_model_is_refused(model_server: ModelServer, backend: str) -> None:
     """Otherwise nobody would understand why a wrong file does not load. The server says what ``refusal`` answers."""
-    with pytest.raises(
-        triton.InferenceServerException, match=r"(ONNX Runtime|OpenVINO) cannot (load|read) model\.onnx"
-    ):
+    with pytest.raises(triton.InferenceServerException, match=r"cannot (load|read) model\.onnx"):
         model_server.load("bad", config("bad", backend), {"1/model.onnx": b"junk"})

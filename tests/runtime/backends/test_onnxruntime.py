@@ -1,7 +1,5 @@
 """The onnxruntime backend in the real server: what only ONNX Runtime does."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -14,20 +12,13 @@ from onnx import TensorProto, helper
 
 from checkout import ROOT
 from tests.runtime.backends.conftest import ModelServer
-from tests.runtime.backends.embedding import TABLE, config, embedding, ids
+from tests.runtime.backends.embedding import config, embedding
 from tests.runtime.backends.networks import model_of
 
 
 def identity_of_text() -> bytes:
     given, answer = (helper.make_tensor_value_info(name, TensorProto.STRING, ["batch", 1]) for name in ("IN", "OUT"))
     return model_of([helper.make_node("Identity", ["IN"], ["OUT"])], [given], [answer], {})
-
-
-@pytest.fixture(scope="module")
-def model(model_server: ModelServer) -> str:
-    text = config("twice", "onnxruntime").replace("count: 1", "count: 2")
-    model_server.load("twice", text, {"1/model.onnx": embedding()})
-    return "twice"
 
 
 def test_text_tensors(model_server: ModelServer) -> None:
@@ -44,14 +35,6 @@ def test_text_tensors(model_server: ModelServer) -> None:
     assert model_server.infer("text", ["OUT"], IN=texts)["OUT"].tolist() == texts.tolist()
     with pytest.raises(triton.InferenceServerException, match=r"IN .*UTF-8"):
         model_server.infer("text", ["OUT"], IN=np.array([[b"\xff"]], object))
-
-
-def test_two_instances(model_server: ModelServer, model: str) -> None:
-    """Otherwise answers would depend on how many instances compute, which changes their numbers of threads."""
-    given = [ids(seed, 3, 5) for seed in range(40)]
-    answers = model_server.infer_together(model, ["VECTORS"], [{"IDS": array} for array in given])
-    for array, answer in zip(given, answers, strict=True):
-        np.testing.assert_array_equal(answer["VECTORS"], TABLE[array])
 
 
 def test_a_file_without_a_batch_axis_is_refused(model_server: ModelServer) -> None:

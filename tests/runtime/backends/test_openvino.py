@@ -1,19 +1,15 @@
 """The openvino backend in the real server: what only OpenVINO does."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import openvino as ov
 import pytest
 
-from tests.runtime.backends.conftest import ModelServer
+from tests.runtime.backends.conftest import ModelServer, mapped_kilobytes
 from tests.runtime.backends.embedding import TABLE, config, embedding, ids, parameter
-from triton_ensembles.ground.processes import descendants
 
 KERNEL = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
 
@@ -47,12 +43,6 @@ def test_frozen_graph(model_server: ModelServer, output: str, batch: int | None)
     given = np.random.default_rng(2).standard_normal((3, 4)).astype(np.float32)
     answer = model_server.infer(name, [output], input=given)[output]
     np.testing.assert_allclose(answer, given @ KERNEL + (1 if output == "shifted" else 0), rtol=1e-5, atol=1e-6)
-
-
-def test_a_tensor_that_the_graph_lacks(model_server: ModelServer) -> None:
-    """Otherwise a misspelled output would be an unreadable error of OpenVINO."""
-    reason = model_server.refusal(graph_config("bad", "scores"), {"1/model.graphdef": frozen_graph()})
-    assert 'has output "scores", but the file has "shifted"' in reason
 
 
 def test_precision_is_what_the_config_says(model_server: ModelServer) -> None:
@@ -100,14 +90,8 @@ def test_weights_that_are_packed_are_not_in_memory_once_more(model_server: Model
     text = graph_config("large", "scores").replace("model.graphdef", "model.xml").replace("[ 4 ]", "[ 1500 ]")
     files = {f"1/{name}": (tmp_path / name).read_bytes() for name in ("model.xml", "model.bin")}
     model_server.load("large", text.replace("[ 3 ]", "[ 1500 ]"), files)
-    weights = str(model_server.repository.resolve() / "large" / "1" / "model.bin")
-    resident = []
-    for pid in descendants(model_server.server.pid):
-        with suppress(OSError):  # that of another model may be ending
-            _, found, rest = Path(f"/proc/{pid}/smaps").read_text().partition(f"{weights}\n")
-            if found:
-                resident.append(int(rest.partition("Rss:")[2].split()[0]) << 10)
-    assert resident and max(resident) < kernel.nbytes / 4
+    (sizes,) = mapped_kilobytes(model_server.repository / "large" / "1" / "model.bin")
+    assert sizes["Rss"] * 1024 < kernel.nbytes / 4
     rows = np.random.default_rng(4).standard_normal((2, 1500)).astype(np.float32)
     answer = model_server.infer("large", ["scores"], input=rows)["scores"]
     np.testing.assert_allclose(answer, rows @ kernel, rtol=1e-3, atol=1e-3)

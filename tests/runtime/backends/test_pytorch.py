@@ -1,7 +1,5 @@
 """The pytorch backend in the real server: naming rules, batching, parameters, and what it refuses at load."""
 
-from __future__ import annotations
-
 import io
 import os
 import re
@@ -15,10 +13,9 @@ import tritonclient.grpc as triton
 from tests.runtime.backends.conftest import Array, ModelServer
 from tests.runtime.backends.embedding import parameter
 from triton_ensembles.checking.rules.config.parameters import PARAMETERS as CHECKED
-from triton_ensembles.ground.processes import descendants
+from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.runtime.backends.pytorch.parameters import PARAMETERS, SWITCHES
-from triton_ensembles.runtime.backends.pytorch.tensor_positions import input_positions
 from triton_ensembles.runtime.backends.pytorch.torch_settings import device_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -119,54 +116,35 @@ def row(*values: float) -> Array:
     return np.array([values], np.float32)
 
 
-@pytest.fixture(scope="module")
-def model(model_server: ModelServer) -> str:
-    model_server.load("embedding", config("embedding", *EMBEDDING), {"1/model.pt": script(Embedding())})
-    return "embedding"
-
-
-def test_requests_are_joined_and_a_bad_one_fails_alone(model_server: ModelServer, model: str) -> None:
+def test_requests_are_joined_and_a_bad_one_fails_alone(model_server: ModelServer) -> None:
     """Otherwise one id beyond the table would fail the whole batch."""
+    model_server.load("embedding", config("embedding", *EMBEDDING), {"1/model.pt": script(Embedding())})
     given = [np.random.default_rng(seed).integers(0, 100, (1 + seed % 2, 4)) for seed in range(5)]
     given[2] = np.full((1, 4), 999)
-
     answers = model_server.infer_together(
-        model, ["VECTORS__0", "SUMS__1"], [{"IDS__0": array} for array in given], more_than=2
+        "embedding", ["VECTORS__0", "SUMS__1"], [{"IDS__0": array} for array in given], more_than=2
     )
     assert str(answers[2]) == "[StatusCode.INTERNAL] PyTorch execute failure: index out of range in self"
     for index in (0, 1, 3, 4):
         np.testing.assert_array_equal(answers[index]["VECTORS__0"], TABLE[given[index]])
         np.testing.assert_allclose(answers[index]["SUMS__1"], TABLE[given[index]].sum(1), rtol=1e-5, atol=1e-6)
-    assert model_server.infer(model, ["SUMS__1"], IDS__0=given[0])["SUMS__1"].shape == (1, 3)
+    assert model_server.infer("embedding", ["SUMS__1"], IDS__0=given[0])["SUMS__1"].shape == (1, 3)
 
 
 @pytest.mark.parametrize(
-    ("names", "arguments", "guessed"),
-    [
-        (["A__0", "B__1"], ["A__0", "B__1"], False),
-        (["A__1", "B__0"], ["B__0", "A__1"], False),
-        (["little", "much"], ["much", "little"], False),
-        (["INPUT", "OTHER"], ["INPUT", "OTHER"], True),
-        (["my__much", "little"], ["my__much", "little"], True),
-        (["A__0__1", "B__1"], ["A__0__1", "B__1"], True),
-    ],
+    ("first", "second", "sign", "guessed"),
+    [("A__1", "B__0", -1, False), ("little", "much", -1, False), ("A__0__1", "B__1", 1, True)],
 )
-def test_names_of_inputs(names: list[str], arguments: list[str], guessed: bool) -> None:
-    """Otherwise a config of the native backend would load here and compute with its inputs in another order."""
-    positions = input_positions(names, ["much", "little"])
-    assert (positions.arguments({name: name for name in names}), positions.guessed) == (arguments, guessed)
-
-
-@pytest.mark.parametrize(("first", "second", "sign"), [("A__1", "B__0", -1), ("INPUT", "OTHER", 1)])
 def test_inputs_are_the_arguments_that_their_names_say(
-    model_server: ModelServer, first: str, second: str, sign: int
+    model_server: ModelServer, first: str, second: str, sign: int, guessed: bool
 ) -> None:
+    """Otherwise a config of the native backend would load here and compute with its inputs in another order."""
     name = f"less-{first}"
     model_server.load(name, config(name, {first: ROW, second: ROW}, OUT, batch=1), {"1/model.pt": script(Less())})
     given = {first: row(5, 6, 7), second: row(1, 2, 3)}
     np.testing.assert_array_equal(model_server.infer(name, ["OUTPUT__0"], **given)["OUTPUT__0"], row(4, 4, 4) * sign)
-    guessed = f"{name}: the inputs {first}, {second} do not end in __INDEX, so their order is used"
-    assert (guessed in model_server.server.log.read_text()) == (first == "INPUT")
+    warning = f"{name}: the inputs {first}, {second} do not end in __INDEX, so their order is used"
+    assert (warning in model_server.server.log.read_text()) == guessed
 
 
 def test_texts_are_lists(model_server: ModelServer) -> None:
@@ -203,7 +181,8 @@ def test_threads_and_memory(model_server: ModelServer) -> None:
         extra = "" if count is None else parameter("INTRA_OP_THREAD_COUNT", str(count))
         model = f"threads-{name}"
         model_server.load(model, config(model, IN, OUT, extra), {"1/model.pt": script(Parallel())})
-        process = Path(f"/proc/{stub(model_server, model)}")
+        (pid,) = (pid for pid in descendants(model_server.server.pid) if model in command_line(pid))
+        process = Path(f"/proc/{pid}")
         model_server.infer(model, ["OUTPUT__0"], x=row(1, 2, 3))
         threads[name] = len(list((process / "task").iterdir()))
     # torch has more than one pool of that many threads, less the calling one.
@@ -218,16 +197,6 @@ def test_threads_and_memory(model_server: ModelServer) -> None:
 
     before = faults()
     assert faults() - before < 10_000  # a layer is 4096 pages, and the heap takes some runs to settle
-
-
-def stub(model_server: ModelServer, model: str) -> int:
-    """The process of the model's instance."""
-    (found,) = (
-        pid
-        for pid in descendants(model_server.server.pid)
-        if model.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
-    )
-    return found
 
 
 def test_all_parameters_of_the_native_backend(model_server: ModelServer) -> None:

@@ -1,7 +1,5 @@
 """The tensorflow backend in the real server, on a small frozen graph."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -15,71 +13,46 @@ from google.protobuf.json_format import MessageToJson
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.running import serving
-from tests.runtime.backends.conftest import Array, ModelServer, on_cpu
+from tests.runtime.backends.conftest import ModelServer, on_cpu
+from tests.runtime.backends.embedding import parameter
 from triton_ensembles.runtime.backends.tensorflow.completion import complete
 from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.server import TritonServer
 
 SOFTMAX = "InceptionV3/Predictions/Softmax"
 CLASSES = 1001
+WEIGHTS = np.random.default_rng(0).standard_normal((13 * 13 * 3, CLASSES)).astype(np.float32) / 10
 
 
 def frozen_graph(batch: int | None = None) -> bytes:
     """A small graph with the tensors of InceptionV3: the image's 23 x 23 mean colors, one layer, softmax."""
     import tensorflow as tf
 
-    weights = np.random.default_rng(0).standard_normal((13 * 13 * 3, CLASSES)).astype(np.float32) / 10
     with tf.Graph().as_default() as graph:
         images = tf.compat.v1.placeholder(tf.float32, [batch, 299, 299, 3], name="input")
         flat = tf.reshape(tf.nn.avg_pool2d(images, 23, 23, "VALID"), [-1, 13 * 13 * 3], name="colors")
-        tf.nn.softmax(flat @ weights, name=SOFTMAX)
+        tf.nn.softmax(flat @ WEIGHTS, name=SOFTMAX)
         content: bytes = graph.as_graph_def().SerializeToString()
     return content
 
 
-@pytest.fixture(scope="module")
-def directly() -> Any:
-    """The graph run by TensorFlow without a server."""
-    import tensorflow as tf
-
-    definition = tf.compat.v1.GraphDef.FromString(frozen_graph())
-    with tf.Graph().as_default() as graph:
-        tf.import_graph_def(definition, name="")
-    session = tf.compat.v1.Session(graph=graph)
-    yield lambda images: session.run(f"{SOFTMAX}:0", {"input:0": images})
-    session.close()
-
-
-@pytest.fixture(scope="module")
-def server(model_server: ModelServer) -> ModelServer:
-    """It serves a graph that was exported with batch size 1, with thread counts and a parameter that nobody knows."""
+def test_answers_are_those_of_the_graph(model_server: ModelServer) -> None:
+    """Otherwise the server would compute something else than the graph, mix up clients in a batch, or not batch a graph
+    that was exported with batch size 1, as the native backend does. A parameter that nobody knows is a warning."""
     labels = "".join(f"class {number}\n" for number in range(CLASSES)).encode()
     files = {"1/model.graphdef": frozen_graph(batch=1), "inception_labels.txt": labels}
-    text = on_cpu("inception_graphdef")
-    for key in ("TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS", "TF_USE_PER_SESSION_THREADS"):
-        text += f'parameters {{ key: "{key}" value {{ string_value: "1" }} }}\n'
-    model_server.load("inception_graphdef", text, files)
-    return model_server
-
-
-def images(seed: int, rows: int) -> Array:
-    return np.random.default_rng(seed).uniform(-1, 1, (rows, 299, 299, 3)).astype(np.float32)
-
-
-def test_answers_are_those_of_tensorflow(server: ModelServer, directly: Any) -> None:
-    """Otherwise the server would compute something else than the graph, mix up clients in a batch, or not batch a graph
-    that was exported with batch size 1, as the native backend does."""
-    inputs = [images(seed, rows=1 + seed % 2) for seed in range(6)]
-    answers = server.infer_together(
-        "inception_graphdef", [SOFTMAX], [{"input": given} for given in inputs], more_than=2
-    )
+    keys = ("TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS", "TF_USE_PER_SESSION_THREADS")
+    name = "inception_graphdef"
+    model_server.load(name, on_cpu(name) + "".join(parameter(key, "1") for key in keys), files)
+    random = np.random.default_rng(0)
+    inputs = [random.uniform(-1, 1, (1 + number % 2, 299, 299, 3)).astype(np.float32) for number in range(6)]
+    answers = model_server.infer_together(name, [SOFTMAX], [{"input": given} for given in inputs], more_than=2)
     for given, answer in zip(inputs, answers, strict=True):
-        np.testing.assert_allclose(answer[SOFTMAX], directly(given), atol=1e-6)
-
-
-def test_an_unknown_parameter_is_a_warning(server: ModelServer) -> None:
-    warning = "parameter TF_USE_PER_SESSION_THREADS of the config is unknown to this backend"
-    assert warning in server.server.log.read_text()
+        colors = given.reshape(-1, 13, 23, 13, 23, 3).mean(axis=(2, 4)).reshape(len(given), -1)
+        powers = np.exp(colors @ WEIGHTS)
+        np.testing.assert_allclose(answer[SOFTMAX], powers / powers.sum(axis=1, keepdims=True), atol=1e-6)
+    log = model_server.server.log.read_text()
+    assert re.findall(rf"{name}: parameter (\S+) of the config is unknown to this backend", log) == [keys[-1]]
 
 
 @pytest.fixture(scope="module")

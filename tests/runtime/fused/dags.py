@@ -1,7 +1,5 @@
 """Random DAGs of Python steps, and random requests to them."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import dataclass, field, replace
@@ -13,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.endpoint.hosting.archives import written
+from tests.files import write_files
 
 STEP = Path(__file__).with_name("random_step.py")
 TYPES = {
@@ -24,9 +22,7 @@ TYPES = {
     "FP64": np.float64,
     "STRING": np.object_,
 }
-HABITS = (
-    *("async", "metrics", "lazy", "logs", "overwrites", "adds", "fixed_bytes", "echoes", "strided", "views", "keeps"),
-)
+HABITS = "async", "metrics", "lazy", "logs", "overwrites", "adds", "fixed_bytes", "echoes", "strided", "views", "keeps"
 FAILING = (
     *("raises", "exits", "divides", "refuses", "returns_text", "returns_tuple", "counts_wrong"),
     *("omits", "retypes", "reshapes", "expands", "unicode"),
@@ -94,7 +90,7 @@ class Dag:
     outputs: list[Tensor]
     uses: list[Use]
     called: list[Model] = field(default_factory=list)
-    requests: list[Request] = field(default_factory=list)
+    requests: list["Request"] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:
         """The ensemble's folder as people write it."""
@@ -103,8 +99,7 @@ class Dag:
             f"{_map('output', use.output_map)} }}"
             for use in self.uses
         )
-        optional = {True: "optional: true", False: ""}
-        inputs = ", ".join(each.entry(each.name, extra=optional[each.optional]) for each in self.inputs)
+        inputs = ", ".join(each.entry(each.name, extra="optional: true" * each.optional) for each in self.inputs)
         outputs = ", ".join(each.entry(each.name) for each in self.outputs)
         files = {
             "ensemble.toml": 'description = "A random DAG"\n',
@@ -116,7 +111,7 @@ class Dag:
             files |= {f"{model.name}/config.pbtxt": model.config(), f"{version}/model.py": STEP.read_text()}
             helper = f'WORD = "{model.name}"\n\n\ndef divide(number):\n    return number // 0\n'
             files |= {f"{version}/helper.py": helper, f"{version}/late.py": f'WORD = b"late {model.name}"\n'}
-        written(files, folder)
+        write_files(folder, files)
 
 
 @dataclass(frozen=True)
@@ -160,17 +155,18 @@ def dags(draw: st.DrawFn, failing: str) -> Dag:
     written = [each for each in tensors if each.name.startswith("t")]
     last = [each for each in written if each.name not in read]
     outputs = last + [each for each in written if each not in last and draw(st.integers(0, 3)) == 0]
-    alone = [use for use in uses if not any(_beside(use, other, uses) for other in uses if other is not use)]
-    if alone:
+    if alone := _alone(uses):
         draw(st.sampled_from(alone)).model.fail(failing)
-    dag = Dag(rows, inputs, [_as_output(each, rows) for each in outputs], draw(st.permutations(uses)))
+    dag = Dag(rows, inputs, outputs, draw(st.permutations(uses)))
     dag.requests = [draw(requests(dag)) for _ in range(6)]
     return dag
 
 
-def _beside(one: Use, other: Use, uses: list[Use]) -> bool:
-    """Whether neither of the two waits for the other."""
-    return not (_waits(one, other, uses) or _waits(other, one, uses))
+def _alone(uses: list[Use]) -> list[Use]:
+    """Those of which each other one waits for them, or they for it."""
+    return [
+        use for use in uses if all(use is each or _waits(use, each, uses) or _waits(each, use, uses) for each in uses)
+    ]
 
 
 def _waits(later: Use, earlier: Use, uses: list[Use]) -> bool:
@@ -182,13 +178,6 @@ def _waits(later: Use, earlier: Use, uses: list[Use]) -> bool:
             if use is later:
                 return True
     return False
-
-
-def _as_output(tensor: Tensor, rows: int) -> Tensor:
-    """As the ensemble declares it: one of a model that does not batch keeps its batch axis, if it has one."""
-    if (rows > 0) == tensor.batched:
-        return tensor
-    return Tensor(tensor.name, tensor.type, tensor.dims, rows > 0)
 
 
 def _use(draw: st.DrawFn, number: int, rows: int, tensors: list[Tensor]) -> tuple[Use, list[Tensor]]:
@@ -236,10 +225,7 @@ def _again(use: Use, number: int, tensors: list[Tensor]) -> tuple[Use, list[Tens
     """The same model as a further step of the DAG, for the same inputs."""
     kinds = {tensor.name: tensor for tensor in tensors}
     output_map = {name: f"t{number}_{index}" for index, name in enumerate(use.output_map)}
-    made = [
-        Tensor(output_map[name], kinds[old].type, kinds[old].dims, kinds[old].batched)
-        for name, old in use.output_map.items()
-    ]
+    made = [replace(kinds[old], name=output_map[name]) for name, old in use.output_map.items()]
     return Use(use.model, dict(use.input_map), output_map), made
 
 
@@ -281,13 +267,10 @@ def _array(type_name: str, shape: list[int], random: np.random.Generator) -> NDA
 def random_dags(count: int, number: int) -> list[Dag]:
     """``count`` DAGs, in which each kind of failure has its turn; the same ``number`` gives the same ones."""
     found: list[Dag] = []
-
-    checks = list(HealthCheck)
+    alike = settings(phases=[Phase.generate], database=None, deadline=None, suppress_health_check=list(HealthCheck))
 
     @seed(number)
-    @settings(
-        max_examples=count + 1, phases=[Phase.generate], database=None, deadline=None, suppress_health_check=checks
-    )
+    @settings(alike, max_examples=count + 1)
     @given(st.data())
     def collect(data: st.DataObject) -> None:
         found.append(data.draw(dags(FAILING[len(found) % len(FAILING)])))
@@ -301,10 +284,7 @@ def random_dags(count: int, number: int) -> list[Dag]:
 
 def _add_calls(dag: Dag, choice: random.Random) -> None:
     """Let models of the DAG call others, which are no steps, and these each other."""
-    alone = [
-        use for use in dag.uses if not any(_beside(use, other, dag.uses) for other in dag.uses if other is not use)
-    ]
-    callers = list({id(use.model): use.model for use in alone}.values())
+    callers = list({id(use.model): use.model for use in _alone(dag.uses)}.values())
     for number in reversed(range(choice.randint(1, 2))):
         callee = _called_model(number, choice)
         for caller in callers:

@@ -1,14 +1,13 @@
 """A server with SageMaker's routes; fused ensembles are loaded as SageMaker does: each has a folder of its own."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.runtime.fused.forms import stage_fused_form
-from tests.runtime.fused.test_faults import write
+from tests.running import serving
+from tests.runtime.fused.forms import stage_chain
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 
@@ -18,11 +17,13 @@ class Endpoint:
 
     def stage(self, name: str, weights: bytes = b"", **steps: str) -> Path:
         """Stage a chain of steps, with weights beside the first. Returns the version folder."""
-        write(self.folder / "written" / name, 1, **steps)
-        (self.folder / "written" / name / next(iter(steps)) / "1" / "weights.bin").write_bytes(weights)
-        (self.folder / name).mkdir()
-        stage_fused_form(self.folder / "written" / name, self.folder / name)
-        return self.folder / name / name / "1"
+        return stage_chain(self.folder / "written" / name, self.folder / name, 1, weights, **steps)
+
+    def add(self, source: str, *names: str) -> None:
+        """Stage and load ensembles of this step."""
+        for name in names:
+            self.stage(name, first=source)
+            self.load(name)
 
     def load(self, name: str) -> None:
         body = json.dumps({"model_name": name, "url": str(self.folder / name)}).encode()
@@ -36,12 +37,17 @@ class Endpoint:
         tensor = {"name": "X", "datatype": "FP32", "shape": shape, "data": [1, 2]}
         body = json.dumps({"inputs": [tensor], "id": id}).encode()
         answer = json.loads(self._send("POST", f"/models/{name}/invoke", body, name))
-        values: list[float] = answer["outputs"][0]["data"]
-        return values
+        return list(answer["outputs"][0]["data"])
 
     def _send(self, method: str, path: str, body: bytes | None, target: str) -> bytes:
         headers = {"X-Amzn-SageMaker-Target-Model": f"{target}.tar.gz", "Content-Type": "application/json"}
         request = urllib.request.Request(f"http://{self.server.sagemaker_url}{path}", body, headers, method=method)
         with urllib.request.urlopen(request, timeout=60) as answer:
-            content: bytes = answer.read()
-            return content
+            return bytes(answer.read())
+
+
+@contextmanager
+def multi_model_endpoint(folder: Path) -> Iterator[Endpoint]:
+    (folder / "empty").mkdir()
+    with serving(SageMakerServer(folder / "empty", {"SAGEMAKER_MULTI_MODEL": "true"}, log=folder / "log")) as server:
+        yield Endpoint(server, folder)

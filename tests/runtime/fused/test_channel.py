@@ -1,7 +1,5 @@
 """Messages between the stub and the worker arrive as they were sent."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 

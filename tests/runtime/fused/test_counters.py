@@ -1,7 +1,5 @@
 """The counters of a fused ensemble with two instances, through the death of its processes and its unloading."""
 
-from __future__ import annotations
-
 import os
 import signal
 import urllib.request

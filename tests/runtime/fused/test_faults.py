@@ -1,7 +1,5 @@
 """What becomes of a fused ensemble, on the real server, when its steps, processes or files are damaged."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -13,104 +11,62 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc
 
-from tests.endpoint.hosting.archives import written
+from tests.endpoint.hosting.archives import MODEL
 from tests.running import serving
-from tests.runtime.fused.forms import stage_fused_form
+from tests.runtime.fused.forms import stage_chain
 from tests.triton.test_server import wait_for_end
-from triton_ensembles.ground.processes import descendants
+from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.triton.server import TritonServer
 
 STEP = Path(__file__).with_name("hurt_step.py").read_text()
 ECHO = STEP.replace("word = request.request_id()", 'word = ""')
 INITIALIZE = "class TritonPythonModel:\n    def initialize(self, args):\n        "
-COUNTING = """import threading
-
-import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    def initialize(self, args):
-        self.family = pb_utils.MetricFamily("counting", "", pb_utils.MetricFamily.COUNTER)
-        self.metric = self.family.Metric(labels={})
-        threading.Thread(target=self.count, daemon=True).start()
-
-    def count(self):
-        while True:
-            self.metric.increment(1)
-
-    def execute(self, requests):
-        return []
-"""
-CALLING = """import threading
-import time
-
-import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    said = ""
-
-    def call(self, pause, x):
-        time.sleep(pause)
-        try:
-            call = pb_utils.InferenceRequest(
-                model_name="second", requested_output_names=["Y"], inputs=[x], request_id="slow"
-            )
-            self.said = str(pb_utils.get_output_tensor_by_name(call.exec(), "Y").as_numpy().tolist())
-        except Exception as error:
-            self.said = f"{type(error).__name__}: {error}"
-
-    def execute(self, requests):
-        answers = []
-        for request in requests:
-            x, word = pb_utils.get_input_tensor_by_name(request, "X"), request.request_id()
+CALLING = MODEL.format(
+    initialize="pass",
+    execute="""import threading
+            word = request.request_id()
             if word == "say":
                 self.thread.join()
                 raise ValueError(self.said)
+
+            def call(x):
+                time.sleep(0.3 if word == "late" else 0)
+                try:
+                    inputs = [pb_utils.Tensor("X", x)]
+                    call = pb_utils.InferenceRequest(model_name="second", requested_output_names=["Y"], inputs=inputs)
+                    self.said = str(pb_utils.get_output_tensor_by_name(call.exec(), "Y").as_numpy().tolist())
+                except Exception as error:
+                    self.said = f"{type(error).__name__}: {error}"
+
             if word:
-                self.thread = threading.Thread(target=self.call, args=(0.3 if word == "late" else 0, x))
+                self.thread = threading.Thread(target=call, args=(x,))
                 self.thread.start()
-                time.sleep(0.1)
-            answers.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x.as_numpy())]))
-        return answers
-"""
-CALLED = """import threading
-import time
+                time.sleep(0.1)""",
+    finalize="pass",
+)
+CALLED = MODEL.format(
+    initialize="self.running = False",
+    execute="""assert not self.running, "two at a time"
+            self.running = True
+            time.sleep(0.5)
+            self.running = False
+            x = x * 2""",
+    finalize="pass",
+)
+COUNTING = MODEL.format(
+    initialize="""import threading
+        self.family = pb_utils.MetricFamily("counting", "", pb_utils.MetricFamily.COUNTER)
+        self.metric = self.family.Metric(labels={})
 
-import triton_python_backend_utils as pb_utils
+        def count():
+            while True:
+                self.metric.increment(1)
 
-
-class TritonPythonModel:
-    running = False
-
-    def execute(self, requests):
-        assert not self.running, "two at a time"
-        self.running = True
-        time.sleep(0.5)
-        self.running = False
-        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", r.inputs()[0].as_numpy() * 2)]) for r in requests]
-"""
-TENSOR = '{{ name: "{}" data_type: TYPE_FP32 dims: [ -1 ] }}'
-MAPS = 'input_map {{ key: "X" value: "{}" }} output_map {{ key: "Y" value: "{}" }}'
-USE = f'{{{{ model_name: "{{}}" model_version: -1 {MAPS} }}}}'
-
-
-def write(folder: Path, instances: int, **steps: str) -> None:
-    """A chain of steps from X to Z; ``steps`` are their model.py."""
-    tensors = ["X", *(f"t{number}" for number in range(1, len(steps))), "Z"]
-    uses = ", ".join(USE.format(name, *tensors[number : number + 2]) for number, name in enumerate(steps))
-    x, y, z = map(TENSOR.format, "XYZ")
-    scheduling = f"ensemble_scheduling {{ step [ {uses} ] }}\n"
-    group = f"instance_group [ {{ count: {instances} kind: KIND_CPU }} ]\n"
-    files = {
-        "ensemble.toml": 'description = "A chain"\n',
-        "ensemble/config.pbtxt": f'platform: "ensemble" input [ {x} ] output [ {z} ] {scheduling}',
-    }
-    for name, source in steps.items():
-        config = f'name: "{name}" backend: "python" input [ {x} ] output [ {y} ] {group}'
-        files |= {f"{name}/1/model.py": source, f"{name}/config.pbtxt": config}
-    written(files, folder)
+        threading.Thread(target=count, daemon=True).start()""",
+    execute="pass",
+    finalize="pass",
+)
 
 
 class Hurt:
@@ -120,15 +76,20 @@ class Hurt:
         self.server, self.repository, self._folder = server, repository, folder
         self.client = grpc.InferenceServerClient(server.grpc_url)
 
-    def add(self, name: str, instances: int = 1, **steps: str) -> Path:
+    def add(self, name: str, instances: int = 1, weights: bytes = b"", **steps: str) -> Path:
         """Stage a fused ensemble; return its version folder."""
-        write(self._folder / name, instances, **steps)
-        stage_fused_form(self._folder / name, self.repository)
-        return self.repository / name / "1"
+        steps = steps or {"first": STEP, "second": ECHO}
+        return stage_chain(self._folder / name, self.repository, instances, weights, **steps)
 
     def load(self, name: str, instances: int = 1, **steps: str) -> None:
-        self.add(name, instances, **(steps or {"first": STEP, "second": ECHO}))
+        self.add(name, instances, b"", **steps)
         self.client.load_model(name)
+
+    def stub(self, name: str) -> int:
+        """The process of the ensemble's stub, whose command line names its folder."""
+        parents = [pid for pid in descendants(self.server.pid) if descendants(pid)]
+        (stub,) = (pid for pid in parents if f"{self.repository / name}/" in command_line(pid))
+        return stub
 
     def refusal(self, name: str) -> str:
         """Why the model does not load."""
@@ -141,7 +102,7 @@ class Hurt:
         tensor = grpc.InferInput("X", list(array.shape), "FP32")
         tensor.set_data_from_numpy(array)
         try:
-            return self.client.infer(name, [tensor], request_id=word, client_timeout=300).as_numpy("Z")
+            return self.client.infer(name, [tensor], request_id=word, client_timeout=300).as_numpy("Y")
         except grpc.InferenceServerException as error:
             return str(error.message())
 
@@ -202,7 +163,7 @@ def test_a_thread_that_outlives_execute_calls_no_model_beside_others(hurt: Hurt,
 
 def test_the_death_of_an_idle_worker_costs_no_request(hurt: Hurt) -> None:
     hurt.load("idle")
-    (worker,) = descendants(_stub(hurt, "idle"))
+    (worker,) = descendants(hurt.stub("idle"))
     os.kill(worker, signal.SIGKILL)
     assert wait_for_end([worker]) == []
     assert hurt.answers("idle")
@@ -221,15 +182,17 @@ def test_a_worker_that_was_started_again_has_the_modules_of_the_first(hurt: Hurt
 
 
 def test_restarts_leave_nothing_open(hurt: Hurt) -> None:
-    """Otherwise a step that often dies ends in "too many open files" of the stub."""
+    """Otherwise a step that often dies ends in "too many open files" of the stub, or in processes that it started."""
     hurt.load("often")
-    stub = _stub(hurt, "often")
+    stub = hurt.stub("often")
 
     def count() -> tuple[int, ...]:
         assert hurt.answers("often")
+        assert len(descendants(stub)) == 1
         return tuple(len(list(Path(f"/proc/{stub}/{kind}").iterdir())) for kind in ("fd", "task"))
 
-    hurt.ask("often", "SIGKILL")
+    hurt.ask("often", "child")  # which sleeps
+    assert descendants(stub) == []
     before = count()
     for _ in range(10):
         hurt.ask("often", "SIGKILL")
@@ -237,43 +200,33 @@ def test_restarts_leave_nothing_open(hurt: Hurt) -> None:
 
 
 def test_nothing_is_left_of_an_unloaded_ensemble(hurt: Hurt) -> None:
-    files = {path for folder in ("/tmp", "/dev/shm") for path in Path(folder).iterdir() if "triton" in path.name}
-    before = set(descendants(hurt.server.pid))
+    files, before = _files_of_triton(), set(descendants(hurt.server.pid))
     hurt.load("gone")
     assert hurt.answers("gone")
     mine = set(descendants(hurt.server.pid)) - before
     assert len(mine) == 2
     hurt.client.unload_model("gone")
     assert wait_for_end(list(mine)) == []
-    after = {path for folder in ("/tmp", "/dev/shm") for path in Path(folder).iterdir() if "triton" in path.name}
-    assert {path for path in after - files if str(hurt.server.ports.metrics) in path.name} == set()
+    assert {path for path in _files_of_triton() - files if str(hurt.server.ports.metrics) in path.name} == set()
+
+
+def _files_of_triton() -> set[Path]:
+    return {path for folder in ("/tmp", "/dev/shm") for path in Path(folder).iterdir() if "triton" in path.name}
 
 
 def test_a_killed_stub_takes_its_worker_with_it(hurt: Hurt) -> None:
     hurt.load("orphan")
-    stub = _stub(hurt, "orphan")
+    stub = hurt.stub("orphan")
     (worker,) = descendants(stub)
     os.kill(stub, signal.SIGKILL)
     assert wait_for_end([worker]) == []
     hurt.client.unload_model("orphan")
 
 
-def test_what_a_step_started_ends_with_its_worker(hurt: Hurt) -> None:
-    hurt.load("parent")
-    stub = _stub(hurt, "parent")
-    hurt.ask("parent", "child")  # which sleeps
-    assert descendants(stub) == []
-    assert hurt.answers("parent")
-    assert len(descendants(stub)) == 1
-
-
 def test_nothing_outlives_a_killed_server(tmp_path: Path) -> None:
     """Triton's stub hangs when the server ends while it waits for the answer to a metric's increment."""
-    write(tmp_path / "counting", 1, first=COUNTING)
-    repository = tmp_path / "models"
-    repository.mkdir()
-    stage_fused_form(tmp_path / "counting", repository)
-    with serving(TritonServer([repository], log=tmp_path / "log")) as server:
+    stage_chain(tmp_path / "counting", tmp_path / "models", first=COUNTING)
+    with serving(TritonServer([tmp_path / "models"], log=tmp_path / "log")) as server:
         processes = descendants(server.pid)
         assert len(processes) == 2
         os.kill(server.pid, signal.SIGKILL)
@@ -306,10 +259,7 @@ def test_tensors_of_any_size_and_many_requests(hurt: Hurt) -> None:
 )
 def test_a_damaged_archive_names_the_file(hurt: Hurt, file: str, damage: str, reason: str) -> None:
     name = f"damaged_{damage}_{Path(file).stem}"
-    write(hurt._folder / name, 1, first=STEP, second=ECHO)
-    (hurt._folder / name / "first" / "1" / "weights.bin").write_bytes(bytes(3_000_000))
-    stage_fused_form(hurt._folder / name, hurt.repository)
-    path = hurt.repository / name / "1" / file
+    path = hurt.add(name, weights=bytes(3_000_000)) / file
     if damage == "remove":
         path.unlink()
     else:
@@ -333,11 +283,3 @@ def test_a_step_that_does_not_initialize_is_named(hurt: Hurt, source: str, reaso
     hurt.add(name, first=ECHO, broken=source)
     refusal = hurt.refusal(name)
     assert "the step broken" in refusal and reason in refusal
-
-
-def _stub(hurt: Hurt, name: str) -> int:
-    """The process of the ensemble's stub, whose command line names its folder."""
-    folder = f"{hurt.repository / name}/".encode()
-    parents = [process for process in descendants(hurt.server.pid) if descendants(process)]
-    (stub,) = (process for process in parents if folder in Path(f"/proc/{process}/cmdline").read_bytes())
-    return stub

@@ -1,8 +1,5 @@
 """Workers of a multi-model endpoint that are forked from one process, on the real server with SageMaker's routes."""
 
-from __future__ import annotations
-
-import importlib.util
 import os
 import shutil
 import signal
@@ -14,14 +11,13 @@ import numpy as np
 import PIL
 import pytest
 
-from tests.running import serving
-from tests.runtime.fused.endpoint import Endpoint
+from tests.runtime.fused.endpoint import Endpoint, multi_model_endpoint
 from tests.runtime.fused.test_faults import STEP
 from tests.runtime.fused.test_idle_memory import build_wide
 from tests.triton.test_server import wait_for_end, wait_until
 from triton_ensembles.building.places import Places
 from triton_ensembles.ground.processes import command_line, descendants
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.runtime.fused.process_ends import children_of
 
 # The second part of Pillow is imported when an image is opened; the answer is whether it is whole, and what was read.
 PICTURE = """import io
@@ -43,19 +39,12 @@ class TritonPythonModel:
 
 @pytest.fixture
 def endpoint(tmp_path: Path) -> Iterator[Endpoint]:
-    found = importlib.util.find_spec("PIL")
-    assert found and found.origin
     packages = tmp_path / "written" / ".packages"
     for name in ("PIL", "pillow.libs"):
-        shutil.copytree(
-            Path(found.origin).parent.with_name(name), packages / name, ignore=shutil.ignore_patterns("*.pyc")
-        )
-    (tmp_path / "empty").mkdir()
-    variables = {"SAGEMAKER_MULTI_MODEL": "true"}
-    with serving(SageMakerServer(tmp_path / "empty", variables, log=tmp_path / "log")) as server:
-        endpoint = Endpoint(server, tmp_path)
-        endpoint.stage("first", first=STEP)
-        endpoint.load("first")
+        source = Path(PIL.__file__).parent.with_name(name)
+        shutil.copytree(source, packages / name, ignore=shutil.ignore_patterns("*.pyc"))
+    with multi_model_endpoint(tmp_path) as endpoint:
+        endpoint.add(STEP, "first")
         assert not fork_servers(endpoint)  # of one ensemble it would have nothing to share
         yield endpoint
 
@@ -65,27 +54,21 @@ def fork_servers(endpoint: Endpoint) -> list[int]:
 
 
 def worker_of(endpoint: Endpoint, name: str) -> int:
-    (worker,) = [
-        pid
-        for pid in descendants(endpoint.server.pid)
-        if command_line(pid).startswith(f"steps of {endpoint.folder / name}/")
-    ]
+    title = f"steps of {endpoint.folder / name}/"
+    (worker,) = [pid for pid in descendants(endpoint.server.pid) if command_line(pid).startswith(title)]
     return worker
 
 
 def test_a_fork_server_outlives_the_files_of_the_first_ensemble(endpoint: Endpoint) -> None:
     """Others have its modules, and find the rest of them in their own folders; random numbers are their own, too."""
-    for name in ("a", "b"):
-        endpoint.stage(name, first=PICTURE)
-        endpoint.load(name)
+    endpoint.add(PICTURE, "a", "b")
     (shared,) = fork_servers(endpoint)
     answers = [endpoint.answer(name) for name in ("a", "b")]
     assert [answer[:3] for answer in answers] == [[1, 3, 5]] * 2
     assert answers[0][3] != answers[1][3]
     endpoint.unload("a")
     shutil.rmtree(endpoint.folder / "a")
-    endpoint.stage("c", first=PICTURE)
-    endpoint.load("c")
+    endpoint.add(PICTURE, "c")
     assert [endpoint.answer(name)[:3] for name in ("b", "c")] == [[1, 3, 5]] * 2
     assert fork_servers(endpoint) == [shared]
     for name in ("b", "c"):
@@ -111,9 +94,7 @@ def test_engines_are_shared_too(backend: str, endpoint: Endpoint, places: Places
 
 
 def test_loaded_ensembles_go_on_when_the_fork_server_is_killed(endpoint: Endpoint) -> None:
-    for name in ("a", "b"):
-        endpoint.stage(name, first=STEP)
-        endpoint.load(name)
+    endpoint.add(STEP, "a", "b")
     (killed,) = fork_servers(endpoint)
     os.kill(killed, signal.SIGKILL)
     assert wait_for_end([killed]) == []
@@ -122,11 +103,15 @@ def test_loaded_ensembles_go_on_when_the_fork_server_is_killed(endpoint: Endpoin
     os.kill(worker, signal.SIGKILL)
     assert wait_for_end([worker]) == []
     assert [endpoint.answer(name) for name in ("a", "b")] == [[2, 3]] * 2
-    endpoint.stage("c", first=STEP)
-    endpoint.load("c")
+    endpoint.add(STEP, "c")
     assert len(fork_servers(endpoint)) == 1
     assert endpoint.answer("c") == [2, 3]
-    for name in ("a", "b", "c"):
+    worker = worker_of(endpoint, "c")
+    (stub,) = [pid for pid in descendants(endpoint.server.pid) if worker in descendants(pid)]
+    os.kill(stub, signal.SIGKILL)
+    assert wait_for_end([worker]) == []  # it does not outlive its stub
+    for name in ("a", "b"):
+        assert endpoint.answer(name) == [2, 3]
         endpoint.unload(name)
     wait_until(lambda: not fork_servers(endpoint))
 
@@ -141,32 +126,15 @@ def test_loaded_ensembles_go_on_when_the_fork_server_is_killed(endpoint: Endpoin
 )
 def test_how_a_forked_worker_ended_is_told(endpoint: Endpoint, word: str, reason: str) -> None:
     """And what it had started ends with it, but no other ensemble's."""
-    for name in ("a", "b"):
-        endpoint.stage(name, first=STEP)
-        endpoint.load(name)
+    endpoint.add(STEP, "a", "b")
     others = worker_of(endpoint, "b")
     with pytest.raises(urllib.error.HTTPError) as caught:
         endpoint.answer("a", word)
     assert reason in caught.value.read().decode()
     (shared,) = fork_servers(endpoint)
-    assert endpoint.answer("a") == [2, 3]
-    assert endpoint.answer("b") == [2, 3]
+    assert [endpoint.answer(name) for name in ("a", "b")] == [[2, 3]] * 2
     assert worker_of(endpoint, "b") == others
-    children = [
-        int(pid) for task in Path(f"/proc/{shared}/task").iterdir() for pid in (task / "children").read_text().split()
-    ]
-    assert sorted(children) == sorted([others, worker_of(endpoint, "a")])
-
-
-def test_a_killed_stub_takes_its_worker_with_it(endpoint: Endpoint) -> None:
-    for name in ("a", "b"):
-        endpoint.stage(name, first=STEP)
-        endpoint.load(name)
-    worker = worker_of(endpoint, "a")
-    (stub,) = [pid for pid in descendants(endpoint.server.pid) if worker in descendants(pid)]
-    os.kill(stub, signal.SIGKILL)
-    assert wait_for_end([worker]) == []
-    assert endpoint.answer("b") == [2, 3]
+    assert sorted(children_of(shared)) == sorted([others, worker_of(endpoint, "a")])
 
 
 def test_what_is_not_proven_is_not_shared(endpoint: Endpoint) -> None:
@@ -177,14 +145,12 @@ def test_what_is_not_proven_is_not_shared(endpoint: Endpoint) -> None:
     with pytest.raises(urllib.error.HTTPError) as caught:
         endpoint.load("damaged")
     assert "PIL/_version.py is damaged" in caught.value.read().decode()
-    endpoint.stage("whole", first=PICTURE)
-    endpoint.load("whole")
+    endpoint.add(PICTURE, "whole")
     assert endpoint.answer("whole")[:3] == [1, 3, 5]
 
 
 def test_nothing_outlives_a_killed_server(endpoint: Endpoint) -> None:
-    endpoint.stage("a", first=STEP)
-    endpoint.load("a")
+    endpoint.add(STEP, "a")
     processes = descendants(endpoint.server.pid)
     assert {*fork_servers(endpoint), worker_of(endpoint, "a")} < {*processes}
     os.kill(endpoint.server.pid, signal.SIGKILL)

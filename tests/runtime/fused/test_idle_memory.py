@@ -1,7 +1,5 @@
 """The memory of a fused ensemble after a large batch, on the real server with the real engines."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -44,14 +42,13 @@ def wide() -> bytes:
 def build_wide(backend: str, places: Places, folder: Path) -> Built:
     """The fused ensemble, built below ``folder`` with the project's store."""
     ensemble = folder / "ensembles" / "wide_rows"
-    files = {
+    files: dict[str, str | bytes] = {
         "ensemble/config.pbtxt": DAG + TENSORS,
         "ensemble.toml": 'description = "Wide rows"\n',
         "wide/config.pbtxt": f'backend: "{backend}" default_model_filename: "model.onnx"\n{TENSORS}',
+        "wide/1/model.onnx": wide(),
     }
     write_files(ensemble, files)
-    (ensemble / "wide" / "1").mkdir()
-    (ensemble / "wide" / "1" / "model.onnx").write_bytes(wide())
     (folder / "build").mkdir()
     (folder / "build" / "store").symlink_to(places.store.resolve())
     return build(ensemble, fused(), Places.of(folder), allow_random=True, progress=print)

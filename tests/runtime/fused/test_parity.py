@@ -1,7 +1,5 @@
 """Random DAGs of Python steps give the same answers and the same errors as drawn and as fused, from the real server."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,13 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import tritonclient.grpc as grpc
+from tritonclient.utils import np_to_triton_dtype
 
 from tests.running import serving
-from tests.runtime.fused.client import answer
-from tests.runtime.fused.dags import Dag, random_dags
-from tests.runtime.fused.forms import Forms, stage_both
+from tests.runtime.fused.dags import Dag, Request, random_dags
+from tests.runtime.fused.forms import stage_both
 from triton_ensembles.triton.server import TritonServer
 
 COUNT, NUMBERS = 12, (17, 18)  # each kind of failure has its turn; tests/tiers.py leaves 18 to the second half
@@ -30,17 +29,46 @@ class Running(NamedTuple):
     client: grpc.InferenceServerClient
 
 
+def answer(client: grpc.InferenceServerClient, model: str, request: Request) -> Any:
+    """The outputs bit for bit, or the error, without the folders in tracebacks."""
+    inputs = []
+    for name, array in request.inputs.items():
+        tensor = grpc.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
+        tensor.set_data_from_numpy(array)
+        inputs.append(tensor)
+    try:
+        result = client.infer(
+            model,
+            inputs,
+            outputs=[grpc.InferRequestedOutput(name) for name in request.outputs],
+            request_id=request.id,
+            sequence_id=request.sequence,
+            parameters=request.parameters,
+            timeout=request.timeout,
+            client_timeout=60,  # a request that takes longer hangs
+        )
+    except grpc.InferenceServerException as error:
+        return str(error.status()), re.sub(r"/[^\n:]*/", "", str(error.message()))
+    return {output.name: _bits(result, output) for output in result.get_response().outputs}
+
+
+def _bits(result: grpc.InferResult, output: Any) -> tuple[Any, ...]:
+    array = result.as_numpy(output.name)
+    if array is None:
+        return (output.name, None)
+    content = array.tolist() if array.dtype == np.object_ else array.tobytes()
+    return output.datatype, tuple(output.shape), array.shape, content
+
+
 class Served:
     """The same DAGs in two servers."""
 
     def __init__(self, dags: list[Dag], folder: Path) -> None:
         self.dags, self._folder = dags, folder
-        forms = Forms(folder / "drawn", folder / "fused")
         for number, dag in enumerate(dags):
             dag.write(folder / "written" / f"dag{number}")
-            stage_both(folder / "written" / f"dag{number}", forms)
-        self._repository = forms.drawn
-        self._drawn, self._fused = self._start(forms.drawn), self._start(forms.fused)
+            stage_both(folder / "written" / f"dag{number}", folder)
+        self._drawn, self._fused = self._start("drawn"), self._start("fused")
         self.loaded = [number for number in range(len(dags)) if self._drawn.client.is_model_ready(f"dag{number}")]
 
     def close(self) -> None:
@@ -49,15 +77,14 @@ class Served:
 
     def start_drawn_again(self) -> None:
         self._drawn.stack.close()
-        self._drawn = self._start(self._repository)
+        self._drawn = self._start("drawn")
 
-    def _start(self, form: Path) -> Running:
+    def _start(self, form: str) -> Running:
         # The strategy also makes DAGs that 24.10 refuses to load.
         arguments = ["--exit-on-error=false", "--strict-readiness=false"]
         with ExitStack() as stack:
-            server = stack.enter_context(
-                serving(TritonServer([form], log=form.with_suffix(".log"), arguments=arguments))
-            )
+            server = TritonServer([self._folder / form], log=self._folder / f"{form}.log", arguments=arguments)
+            stack.enter_context(serving(server))
             client = stack.enter_context(grpc.InferenceServerClient(server.grpc_url))
             return Running(stack.pop_all(), server, client)
 

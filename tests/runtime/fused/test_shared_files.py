@@ -1,39 +1,28 @@
 """Equal files of the ensembles of a multi-model endpoint, on the real server with SageMaker's routes."""
 
-from __future__ import annotations
-
 import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.running import serving
-from tests.runtime.fused.endpoint import Endpoint
+from tests.runtime.fused.endpoint import Endpoint, multi_model_endpoint
 from tests.runtime.fused.test_faults import ECHO
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 WEIGHTS = Path("steps/first/1/weights.bin")
 SIZE = 3_000_000
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("shared")
-
-
-@pytest.fixture(scope="module")
-def endpoint(folder: Path) -> Iterator[Endpoint]:
-    (folder / "empty").mkdir()
-    with serving(SageMakerServer(folder / "empty", {"SAGEMAKER_MULTI_MODEL": "true"}, log=folder / "log")) as server:
-        yield Endpoint(server, folder)
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    with multi_model_endpoint(tmp_path_factory.mktemp("shared")) as endpoint:
+        yield endpoint
 
 
 def test_equal_files_are_one(endpoint: Endpoint) -> None:
     """Otherwise a thousand variants of one pipeline would each take the memory of its libraries and weights."""
-    one, same, other = (
-        endpoint.stage(name, bytes([fill]) * SIZE, first=ECHO) for name, fill in (("a", 1), ("b", 1), ("c", 2))
-    )
+    fills = {"a": 1, "b": 1, "c": 2}
+    one, same, other = (endpoint.stage(name, bytes([fill]) * SIZE, first=ECHO) for name, fill in fills.items())
     for name in "abc":
         endpoint.load(name)
     assert (same / WEIGHTS).samefile(one / WEIGHTS)
@@ -47,10 +36,7 @@ def test_equal_files_are_one(endpoint: Endpoint) -> None:
 
 def test_a_damaged_file_is_not_taken_over(endpoint: Endpoint) -> None:
     """Otherwise one damaged archive would make others fail."""
-    damaged, whole = (
-        endpoint.stage("damaged", bytes([3]) * SIZE, first=ECHO),
-        endpoint.stage("whole", bytes([3]) * SIZE, first=ECHO),
-    )
+    damaged, whole = (endpoint.stage(name, bytes([3]) * SIZE, first=ECHO) for name in ("damaged", "whole"))
     endpoint.load("damaged")
     (damaged / WEIGHTS).write_bytes(bytes(SIZE))
     endpoint.load("whole")

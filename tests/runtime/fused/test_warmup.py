@@ -1,16 +1,13 @@
 """Warm-up requests of a step reach it in a fused ensemble as they do in the drawn one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
-import pytest
 import tritonclient.grpc as grpc
 
-from tests.endpoint.hosting.archives import written
+from tests.files import write_files
 from tests.running import serving
-from tests.runtime.fused.forms import Forms, stage_both
+from tests.runtime.fused.forms import stage_both
 from triton_ensembles.triton.server import TritonServer
 
 TENSORS = """max_batch_size: 4
@@ -37,9 +34,7 @@ class TritonPythonModel:
 """
 
 
-@pytest.fixture
-def forms(tmp_path: Path) -> Forms:
-    folder = tmp_path / "written" / "warm"
+def test_a_step_sees_the_same_warm_ups(tmp_path: Path) -> None:
     files: dict[str, bytes | str] = {
         "ensemble.toml": 'description = "Warm-ups"\n',
         "ensemble/config.pbtxt": ENSEMBLE + TENSORS,
@@ -48,16 +43,8 @@ def forms(tmp_path: Path) -> Forms:
         "seen/1/model.py": STEP,
         "seen/warmup/two": np.array([1, 2], np.float32).tobytes(),
     }
-    written(files, folder)
-    found = Forms(tmp_path / "drawn", tmp_path / "fused")
-    found.drawn.mkdir()
-    found.fused.mkdir()
-    stage_both(folder, found)
-    return found
-
-
-def test_a_step_sees_the_same_warm_ups(forms: Forms) -> None:
-    drawn, fused = _seen(forms.drawn), _seen(forms.fused)
+    stage_both(write_files(tmp_path / "written" / "warm", files), tmp_path)
+    drawn, fused = _seen(tmp_path / "drawn"), _seen(tmp_path / "fused")
     assert fused == drawn
     assert drawn.count("[1.0, 2.0]") == 3 and drawn.count("[0.0, 0.0]") == 2
 

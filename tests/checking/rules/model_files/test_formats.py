@@ -1,7 +1,5 @@
 """How model files are read: without their weights, and whatever is in them."""
 
-from __future__ import annotations
-
 import io
 import os
 from pathlib import Path

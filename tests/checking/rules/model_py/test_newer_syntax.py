@@ -1,7 +1,5 @@
 """Syntax that is newer than the Python of an image, as that Python's stub has it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

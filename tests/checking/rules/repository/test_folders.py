@@ -1,8 +1,5 @@
 """What lies beside the models, and configs under other names, on the real tritonserver as people start it."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +15,9 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.server import TritonServer
 
-GOOD = {"step/config.pbtxt": python_step(), "step/1/model.py": MODEL_PY}
 TABLE = read(Path(test_cases.__file__).with_name("cases") / "folder-not-a-model.yaml")
 GOOD_BESIDE = {name for name, case in TABLE["cases"].items() if case["says"] in ([], "model-without-config")}
-
-
-def lay(folder: Path, files: Mapping[str, Content]) -> Path:
-    return write_folder(folder, {**GOOD, **files})
+LOST = "in its default mode the server does not start, so the other 2 models are also lost"
 
 
 def start(folder: Path, names: set[str]) -> list[str]:
@@ -41,16 +34,12 @@ def start(folder: Path, names: set[str]) -> list[str]:
         return error.message.splitlines()[1:]
 
 
-def test_the_real_server_refuses_each_of_them(tmp_path: Path) -> None:
-    """Otherwise the checker's error is none."""
+def test_the_real_server_refuses_each_of_them_and_starts_beside_the_others(tmp_path: Path) -> None:
+    """Otherwise the checker's error is none, or the checker passes what keeps a server from starting."""
     bad = TABLE["cases"].keys() - GOOD_BESIDE
-    assert {line.split(":")[0].strip() for line in start(tmp_path, bad)} == bad
-    assert "failed to load all models" in (tmp_path / "log").read_text()
-
-
-def test_the_real_server_starts_beside_the_others(tmp_path: Path) -> None:
-    """Otherwise the checker passes what keeps a server from starting."""
-    assert start(tmp_path, GOOD_BESIDE) == []
+    assert {line.split(":")[0].strip() for line in start(tmp_path / "bad", bad)} == bad
+    assert "failed to load all models" in (tmp_path / "bad" / "log").read_text()
+    assert start(tmp_path / "good", GOOD_BESIDE) == []
 
 
 def test_a_folder_whose_only_config_has_another_name_is_no_riddle(tmp_path: Path) -> None:
@@ -60,27 +49,24 @@ def test_a_folder_whose_only_config_has_another_name_is_no_riddle(tmp_path: Path
         check([tmp_path])
 
 
-LOST = "in its default mode the server does not start, so the other 2 models are also lost"
-
-
-@pytest.mark.parametrize(("instance", "costs_all"), [("", True), ("ml.c5.xlarge", False)])
-def test_one_bad_model_is_said_to_cost_all(instance: str, costs_all: bool, tmp_path: Path) -> None:
-    """Otherwise people deploy the good ones beside it, and nothing is served. SageMaker loads them one by one."""
-    bad = {"bad/config.pbtxt": python_step().replace("max_batch_size: 8", "max_batch_size: -8"), "bad/1/model.py": ""}
-    lay(tmp_path, {**bad, "fine/config.pbtxt": ensemble_of("step"), "fine/1": None})
-    faults = check([tmp_path], Destination(instance=instance)).faults
-    effect = next(fault.effect for fault in faults if fault.rule == "max-batch-size-negative")
-    assert effect.endswith(LOST) is costs_all
-
-
 @pytest.mark.parametrize(
-    ("code", "costs_all"),
-    [(IDENTITY.replace("return", "np.float\n        return"), False), (f"{IDENTITY}\nnp.float\n", True)],
+    ("size", "code", "instance", "costs_all"),
+    [
+        (-8, "", "", True),
+        (-8, "", "ml.c5.xlarge", False),  # SageMaker loads them one by one
+        (8, IDENTITY.replace("return", "np.float\n        return"), "", False),  # what fails at requests
+        (8, f"{IDENTITY}\nnp.float\n", "", True),
+    ],
 )
-def test_what_fails_at_requests_is_not_said_to_cost_all(code: str, costs_all: bool, tmp_path: Path) -> None:
-    """Otherwise one line says that the model loads, and that the server does not start."""
-    bad = {"bad/config.pbtxt": python_step(), "bad/1/model.py": f"import numpy as np\n{code}"}
-    lay(tmp_path, {**bad, "fine/config.pbtxt": ensemble_of("step"), "fine/1": None})
-    effect = next(fault.effect for fault in check([tmp_path]).faults if fault.rule == "model-py-numpy-version")
-    assert effect.startswith("the model loads") is not costs_all
+def test_one_bad_model_is_said_to_cost_all(
+    size: int, code: str, instance: str, costs_all: bool, tmp_path: Path
+) -> None:
+    """Otherwise people deploy the good ones beside it, and nothing is served."""
+    files: dict[str, Content] = {"step/config.pbtxt": python_step(), "step/1/model.py": MODEL_PY}
+    files |= {"fine/config.pbtxt": ensemble_of("step"), "fine/1": None, "bad/1/model.py": f"import numpy as np\n{code}"}
+    files |= {"bad/config.pbtxt": python_step().replace("8", str(size))}
+    faults = check([write_folder(tmp_path, files)], Destination(instance=instance)).faults
+    rules = ("max-batch-size-negative", "model-py-numpy-version")
+    effect = next(fault.effect for fault in faults if fault.rule in rules)
     assert effect.endswith(LOST) is costs_all
+    assert effect.startswith("the model loads") is not (costs_all or bool(instance))

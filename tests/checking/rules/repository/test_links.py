@@ -1,7 +1,5 @@
 """Symbolic links: `check` says of each repository what the server does with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

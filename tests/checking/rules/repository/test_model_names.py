@@ -1,7 +1,5 @@
 """Names of models, on the real tritonserver: which of them a Python model, or a client, cannot have."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import tritonclient.grpc

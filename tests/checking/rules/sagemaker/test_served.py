@@ -1,7 +1,5 @@
 """Archives on the real tritonserver 2.51.0, through SageMaker's own routes: what archive_cases/ cannot say."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -18,16 +16,12 @@ def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[st
     """Otherwise the rule about imports looks for packages in the wrong place."""
     write_archive(built["bert_trt"].repository / "bert_trt.preprocess" / "environment", tmp_path / "env.tar.gz")
     about = {"environment-python-of-no-image", "environment-tar"}
-    good, bad = (
-        write(
-            tmp_path / f"{name}.tar.gz",
-            {
-                **members(name, "$$TRITON_MODEL_DIRECTORY/env.tar.gz", f"import {package}\n{MODEL_PY}"),
-                f"{name}.step/env.tar.gz": (tmp_path / "env.tar.gz").read_bytes(),
-            },
-        )
-        for name, package in (("good", "tokenizers"), ("bad", "pandas"))
-    )
+    archives = []
+    for name, package in (("good", "tokenizers"), ("bad", "pandas")):
+        files = members(name, "$$TRITON_MODEL_DIRECTORY/env.tar.gz", f"import {package}\n{MODEL_PY}")
+        files[f"{name}.step/env.tar.gz"] = (tmp_path / "env.tar.gz").read_bytes()
+        archives.append(write(tmp_path / f"{name}.tar.gz", files))
+    good, bad = archives
     assert endpoint.load(good)[0] == 200
     assert rules(good) <= about
     status, body = endpoint.load(bad)
