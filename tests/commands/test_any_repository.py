@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -83,6 +84,10 @@ def test_a_repository_becomes_a_proven_archive_with_the_same_bytes_every_time(fo
     assert not [name for name in members if "__pycache__" in name]
     assert members["triple/labels.txt"].isfile()
     assert not list((folder / "dist").glob(".*"))
+    content = (folder / "dist" / "models.tar.gz").read_bytes()
+    shutil.rmtree(folder / "dist")
+    assert run(["build", "models"]).exit_code == 0
+    assert (folder / "dist" / "models.tar.gz").read_bytes() == content
 
 
 def test_what_does_not_load_does_not_become_an_archive(folder: Path) -> None:

@@ -25,14 +25,17 @@ def ask(runtime, name, body=BODY):
 
 
 @pytest.fixture(autouse=True)
-def of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a developer's machine is set up for: profiles, credentials, another endpoint, many retries, a proxy."""
+def of_the_user(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a developer's machine is set up for: profiles, credentials, another endpoint, many retries, a proxy.
+
+    The home of a pytest that ``pytester`` starts is its folder.
+    """
     config = "[default]\nregion = eu-west-1\nendpoint_url = http://127.0.0.1:1\n[profile mine]\nregion = eu-west-2\n"
     credentials = "[mine]\naws_access_key_id = REAL\naws_secret_access_key = REAL\n"
-    write_files(tmp_path / ".aws", {"config": config, "credentials": credentials})
+    write_files(pytester.path / ".aws", {"config": config, "credentials": credentials})
     proxy = {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"}
     keys = {"AWS_PROFILE": "mine", "AWS_ACCESS_KEY_ID": "REAL", "AWS_SESSION_TOKEN": "REAL"}
-    settings = {"HOME": str(tmp_path), "AWS_USE_FIPS_ENDPOINT": "true", "AWS_MAX_ATTEMPTS": "9", **keys, **proxy}
+    settings = {"AWS_USE_FIPS_ENDPOINT": "true", "AWS_MAX_ATTEMPTS": "9", **keys, **proxy}
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
 
