@@ -12,7 +12,7 @@ import pytest
 from checkout import ENSEMBLES, ROOT
 from tests.deploy.conftest import ROLE, MakeArchive, Run, container
 from tests.endpoint.hosting.archives import body
-from tests.triton.test_server import wait_until
+from tests.processes import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.commands.autoscale import autoscale
 from triton_ensembles.commands.deploy import deploy

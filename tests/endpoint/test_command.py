@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from tests.endpoint.conftest import BUCKET, Deployer, ask
 from tests.endpoint.hosting import archives
 from tests.endpoint.test_scaling import scalable
-from tests.triton.test_server import wait_for_end, wait_until
+from tests.processes import wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.endpoint.local import LocalEndpoint

@@ -12,7 +12,7 @@ from tests import chain
 from tests.endpoint.conftest import Deployer, page
 from tests.endpoint.hosting import archives
 from tests.endpoint.test_metrics import one, samples
-from tests.triton.test_server import wait_until
+from tests.processes import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.endpoint.local import LocalEndpoint

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from tests.endpoint.conftest import BUCKET, Deployer, in_service, page
 from tests.endpoint.test_metrics import samples
 from tests.gateway.repository import files
-from tests.triton.test_server import wait_until
+from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.processes import descendants
 

@@ -15,7 +15,7 @@ from prometheus_client.samples import Sample
 
 from tests.endpoint.conftest import Deployer, ask, in_service, page, refused
 from tests.endpoint.hosting import archives
-from tests.triton.test_server import wait_until
+from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.endpoint.metrics import publishing, triton
 from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics

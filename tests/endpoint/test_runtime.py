@@ -13,7 +13,7 @@ import tritonclient.http as triton
 
 from tests.endpoint.conftest import Deployer, ask, refused
 from tests.endpoint.hosting import archives
-from tests.triton.test_server import wait_until
+from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 

@@ -11,7 +11,7 @@ import requests
 
 from tests.endpoint.conftest import BUCKET, Deployer, ask, page
 from tests.endpoint.hosting import archives
-from tests.triton.test_server import wait_until
+from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 
 

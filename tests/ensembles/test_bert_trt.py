@@ -13,7 +13,7 @@ from tritonclient.utils import InferenceServerException
 
 from tests.ensembles.clients import embed, infer, text_rows
 from tests.ensembles.sentences import SENTENCES
-from tests.triton.test_server import wait_until
+from tests.processes import wait_until
 from triton_ensembles.triton.server import TritonServer
 
 SERVED = ("bert_trt",)

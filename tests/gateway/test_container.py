@@ -12,7 +12,7 @@ import requests
 
 from tests.gateway.client import named, send
 from tests.gateway.repository import write
-from tests.triton.test_server import wait_until
+from tests.processes import wait_until
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.gateway_server import GatewayServer

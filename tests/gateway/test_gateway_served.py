@@ -17,8 +17,8 @@ import requests
 from checkout import ROOT
 from tests.gateway.client import ATTRIBUTES, named, send
 from tests.gateway.repository import write
+from tests.processes import wait_until
 from tests.running import serving
-from tests.triton.test_server import wait_until
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.gateway_server import GatewayServer
 

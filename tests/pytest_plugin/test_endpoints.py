@@ -14,7 +14,7 @@ _ASK = """
 import json, os, subprocess, sys
 import boto3
 import pytest
-from tests.triton.test_server import wait_until
+from tests.processes import wait_until
 
 BODY = json.dumps({"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]})
 

@@ -12,9 +12,9 @@ import pytest
 from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
 from tests.endpoint.hosting import archives
 from tests.files import write_files
+from tests.processes import wait_until
 from tests.pytest_plugin.conftest import Run
 from tests.running import running
-from tests.triton.test_server import wait_until
 
 _ASK = """
 import os, signal

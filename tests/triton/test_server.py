@@ -1,14 +1,12 @@
 """The real tritonserver as a process: what users see when it cannot start, and that it leaves nothing behind."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.hosting import archives
+from tests.processes import environments_of, wait_for_end, wait_until
 from tests.running import lines_until, running
 from triton_ensembles.building.built import Built
 from triton_ensembles.ground.errors import EnsembleError
@@ -28,35 +27,6 @@ from triton_ensembles.triton.server import TritonServer
 
 def make_repository(folder: Path, initialize: str = "pass") -> Path:
     return archives.written(archives.model(initialize=initialize), folder)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-
-
-def wait_for_end(pids: list[int], seconds: float = 300) -> list[int]:
-    deadline = time.monotonic() + seconds
-    while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return left
-
-
-def wait_until(true: Callable[[], object], seconds: float = 300) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "the condition did not become true in time"
-        time.sleep(0.02)
-
-
-def environments_of(pids: list[int]) -> set[Path]:
-    """The folders below /tmp into which Triton has extracted packed environments for these processes."""
-    found: set[bytes] = set()
-    for pid in pids:
-        found.update(re.findall(rb"/tmp/python_env_\w+", Path(f"/proc/{pid}/environ").read_bytes()))
-    return {Path(os.fsdecode(each)) for each in found}
 
 
 def listening(port: int) -> set[str]:

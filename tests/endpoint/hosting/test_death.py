@@ -9,7 +9,7 @@ import pytest
 
 from tests.endpoint.hosting.archives import CONFIG, Gate, model
 from tests.endpoint.hosting.conftest import Host
-from tests.triton.test_server import alive, wait_for_end
+from tests.processes import alive, wait_for_end
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache

@@ -4,7 +4,7 @@ import pytest
 
 from tests.endpoint.hosting import archives
 from tests.endpoint.hosting.conftest import Host, eventually
-from tests.triton.test_server import environments_of
+from tests.processes import environments_of
 from triton_ensembles.endpoint.hosting.errors import ModelError
 from triton_ensembles.sagemaker.model_state import ModelState
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.endpoint.hosting.archives import Gate, body, ensemble, model, packed, special
 from tests.endpoint.hosting.conftest import Host, eventually
-from tests.triton.test_server import wait_for_end
+from tests.processes import wait_for_end
 from triton_ensembles.endpoint.hosting.errors import (
     InternalFailure,
     ModelError,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.endpoint.hosting.archives import ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
-from tests.triton.test_server import alive
+from tests.processes import alive
 from triton_ensembles.endpoint.hosting.model_processes import is_stub
 from triton_ensembles.ground.processes import command_line, descendants
 

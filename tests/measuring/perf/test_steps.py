@@ -13,8 +13,8 @@ import tritonclient.http as http
 from checkout import ENSEMBLES
 from tests import chain
 from tests.ensembles.clients import infer
+from tests.processes import wait_until
 from tests.running import serving
-from tests.triton.test_server import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.measuring.perf.analyzer import run_analyzer
 from triton_ensembles.measuring.perf.fused_steps import fused_counters, planned_steps

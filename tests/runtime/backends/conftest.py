@@ -19,8 +19,8 @@ from tritonclient.utils import np_to_triton_dtype
 
 from checkout import ENSEMBLES, ROOT
 from tests.files import write_files
+from tests.processes import wait_until
 from tests.running import serving
-from tests.triton.test_server import wait_until
 from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, parse_config, read_config
 from triton_ensembles.triton.server import TritonServer
 

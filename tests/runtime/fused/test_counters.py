@@ -12,8 +12,8 @@ import tritonclient.http as http
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests import chain
+from tests.processes import wait_until
 from tests.running import serving
-from tests.triton.test_server import wait_until
 from triton_ensembles.building.places import Places
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.server import TritonServer

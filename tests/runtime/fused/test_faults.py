@@ -12,9 +12,9 @@ import pytest
 import tritonclient.grpc as grpc
 
 from tests.endpoint.hosting.archives import MODEL
+from tests.processes import wait_for_end
 from tests.running import serving
 from tests.runtime.fused.forms import stage_chain
-from tests.triton.test_server import wait_for_end
 from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.triton.server import TritonServer

@@ -11,10 +11,10 @@ import numpy as np
 import PIL
 import pytest
 
+from tests.processes import wait_for_end, wait_until
 from tests.runtime.fused.endpoint import Endpoint, multi_model_endpoint
 from tests.runtime.fused.test_faults import STEP
 from tests.runtime.fused.test_idle_memory import build_wide
-from tests.triton.test_server import wait_for_end, wait_until
 from triton_ensembles.building.places import Places
 from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.runtime.fused.process_ends import children_of

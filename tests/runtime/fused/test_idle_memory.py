@@ -8,8 +8,8 @@ import tritonclient.grpc as grpc
 from onnx import TensorProto, helper
 
 from tests.files import write_files
+from tests.processes import wait_until
 from tests.runtime.backends.networks import model_of
-from tests.triton.test_server import wait_until
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places

@@ -1,0 +1,36 @@
+"""What tests wait for: processes that end, and whatever else becomes true."""
+
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+
+
+def wait_for_end(pids: list[int], seconds: float = 300) -> list[int]:
+    deadline = time.monotonic() + seconds
+    while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return left
+
+
+def wait_until(true: Callable[[], object], seconds: float = 300) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "the condition did not become true in time"
+        time.sleep(0.02)
+
+
+def environments_of(pids: list[int]) -> set[Path]:
+    """The folders below /tmp into which Triton has extracted packed environments for these processes."""
+    found: set[bytes] = set()
+    for pid in pids:
+        found.update(re.findall(rb"/tmp/python_env_\w+", Path(f"/proc/{pid}/environ").read_bytes()))
+    return {Path(os.fsdecode(each)) for each in found}
