@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
-from unittest.mock import Mock
 
 import pytest
 import requests
@@ -283,18 +282,6 @@ def test_a_model_has_few_lines() -> None:
     for name in METRICS:
         metrics.record(name, 1000, "e", "v", "m")
     assert sum('target_model="m"' in line for line in metrics.prometheus.text().decode().splitlines()) <= 30
-
-
-def test_the_labels_of_a_model_are_put_together_once_for_all_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    hashes = {f"{number:032x}": f"m{number}" for number in range(50)}
-    given = [f'model="step",namespace="/opt/ml/models/{each}/model",version="1"' for each in hashes]
-    lines = [f"nv_{name}{{{labels}}} 1" for name in "abcdefgh" for labels in given]
-    source = Source("", {"endpoint": "e"}, hashes, single=False)
-    labels_of = Mock(wraps=triton._Labels(source))
-    monkeypatch.setattr(triton, "_Labels", lambda _: labels_of)
-    merged = triton._merged([source], ["\n".join(lines)], ("",)).splitlines()
-    assert labels_of.call_count == len(given)
-    assert len(merged) == len(lines) and 'nv_h{endpoint="e",target_model="m49",model="step"' in merged[-1]
 
 
 def test_times_of_steps_are_put_together_over_instances() -> None:
