@@ -151,7 +151,7 @@ class Container:
         return await asyncio.to_thread(self._cpu)
 
     async def environment_bytes(self) -> int:
-        """Bytes of the environments that the server has unpacked into /tmp. To be called while it loads nothing."""
+        """Bytes of the environments that the server has unpacked into /tmp."""
         return await asyncio.to_thread(self._environment_bytes)
 
     def log_size(self) -> int:
