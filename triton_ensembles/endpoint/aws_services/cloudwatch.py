@@ -1,6 +1,7 @@
 """Refuses what moto's CloudWatch would take without an effect: percentiles, and alarms that call scaling policies.
 
-Expressions it answers with nothing, and a period of 0 s it never ends to count.
+Expressions it answers with nothing, and a period of 0 s it never ends to count. A metric with two dimensions it lists
+once for each of its values.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from moto.cloudwatch.models import CloudWatchBackend, Statistics
+from moto.cloudwatch.models import CloudWatchBackend, MetricDatumBase, Statistics
 from moto.core.responses import BaseResponse
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
@@ -20,7 +21,7 @@ _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
 def install() -> None:
-    """Make moto refuse it, and align periods, in this process."""
+    """Make moto refuse it, align periods, and list each metric once, in this process."""
     parse = BaseResponse.parse_parameters
     statistics = CloudWatchBackend.get_metric_statistics
 
@@ -39,7 +40,16 @@ def install() -> None:
                 periods.setdefault(begin, Statistics(stats, begin, whole.unit)).metric_data.append(datum)
         return list(periods.values())
 
+    def get_filtered_metrics(self: Any, name: str, namespace: str, dimensions: Any) -> list[MetricDatumBase]:
+        metrics: dict[object, MetricDatumBase] = {}
+        for datum in self.get_all_metrics():
+            if datum.filter(namespace=namespace, name=name, dimensions=dimensions):
+                labels = frozenset((dimension.name, dimension.value) for dimension in datum.dimensions)
+                metrics.setdefault((datum.namespace, datum.name, labels), datum)
+        return list(metrics.values())
+
     BaseResponse.parse_parameters = parse_parameters
+    CloudWatchBackend.get_filtered_metrics = get_filtered_metrics
     CloudWatchBackend.get_metric_statistics = get_metric_statistics
 
 
