@@ -50,6 +50,7 @@ def test_a_real_csv_file_is_read(tmp_path: Path) -> None:
             "No valid requests recorded within time interval. Please use a larger time window.\n",
             "no request was answered within a measurement window; allow more time with --seconds",
         ),
+        ("WARNING: Pass contained only one request, so sample latency ...\nerror: no\n", "no"),
         ("", ""),
     ],
 )

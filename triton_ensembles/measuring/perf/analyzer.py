@@ -74,7 +74,8 @@ def reason(messages: str) -> str:
     # The second: any spread is accepted as stable, so that one of the windows was without an answer.
     if any(line.startswith(("No valid requests recorded", "Failed to obtain stable measurement")) for line in lines):
         return _NO_ANSWER
-    return lines[0].removeprefix("error: ") if lines else ""
+    errors = [line for line in lines if not line.startswith("WARNING: ")]  # it warns of a window with a single answer
+    return errors[0].removeprefix("error: ") if errors else ""
 
 
 def read_csv(path: Path) -> ClientTimes:
