@@ -4,6 +4,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -32,5 +33,6 @@ def environments_of(pids: list[int]) -> set[Path]:
     """The folders below /tmp into which Triton has extracted packed environments for these processes."""
     found: set[bytes] = set()
     for pid in pids:
-        found.update(re.findall(rb"/tmp/python_env_\w+", Path(f"/proc/{pid}/environ").read_bytes()))
+        with suppress(OSError):  # it has ended
+            found.update(re.findall(rb"/tmp/python_env_\w+", Path(f"/proc/{pid}/environ").read_bytes()))
     return {Path(os.fsdecode(each)) for each in found}

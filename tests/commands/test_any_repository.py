@@ -19,7 +19,7 @@ from checkout import ROOT
 from tests.commands.projects import run_in
 from tests.files import write_files
 from tests.repositories import pack, write_chain, write_step
-from tests.running import lines_until, running
+from tests.running import lines_until, port_options, running
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.commands.cli import main
 from triton_ensembles.triton.model_config import parse_config
@@ -50,9 +50,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_an_archive_is_served_outside_of_any_project_and_leaves_nothing_behind(folder: Path) -> None:
     """Otherwise a newcomer's folder fills with ours, or /tmp with his archives."""
     write_step(folder / "more", "four", 4)
-    with Ports.reserved() as ports:
-        numbers = ("--http-port", str(ports.http), "--grpc-port", str(ports.grpc), "--metrics-port", str(ports.metrics))
-    with running(*COMMAND, "serve", "six.tar.gz", "more", *numbers, cwd=folder) as process:
+    words = ("serve", "six.tar.gz", "more")
+    with Ports.reserved() as ports, running(*COMMAND, *words, *port_options(ports), cwd=folder) as process:
         printed = lines_until(process.stdout, "Ctrl-C")
         assert printed[0] == "ready: six, four"
         log = Path(next(line.split()[1] for line in printed if line.split()[:1] == ["log"]))

@@ -75,7 +75,7 @@ def test_a_search_finds_what_is_faster_and_writes_it(project: Path, tmp_path: Pa
     before = config.read_bytes()
     kept = [word for name in ("instances", "second.queue_delay_us") for word in ("--keep", name)]
     kept += ["--keep", "second.preferred_batch_size", "--keep", "second.max_batch_size"]
-    goal = ["--p99", "20s", "--minutes", "1.5", "--seconds", "0.3", "--concurrency", "2"]
+    goal = ["--p99", "20s", "--minutes", "9", "--seconds", "0.3", "--concurrency", "2"]
     arguments = [*goal, *kept, "--write", "--format", "json", "--output", tmp_path]
     result = run_in(project, "tune", NAME, *arguments)
     assert result.exit_code == 0, result.output

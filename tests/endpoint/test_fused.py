@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from tests import chain
 from tests.endpoint.conftest import Deployer, page
 from tests.endpoint.hosting import archives
-from tests.endpoint.test_metrics import one, samples
+from tests.endpoint.test_metrics import samples, values_of
 from tests.processes import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.image import PIP_SERVER
@@ -55,18 +55,24 @@ def test_steps_are_counted_by_archive_and_shown_on_the_page(
     for key, times in asked.items():
         for step in chain.STEPS:
             labels = {"target_model": key, "variant": "AllTraffic", "instance": "0", "step": step, "version": "1"}
-            wait_until(lambda: one(samples(local, "fused"), "fused_step_requests_total", **labels) == times)  # noqa: B023
-            wait_until(lambda: one(samples(local, "fused"), "fused_step_rows_total", **labels) == 2 * times)  # noqa: B023
-    rows = len(asked) * (len(chain.STEPS) + 1)
-    wait_until(lambda: len(rows_of(local, "fused")) >= rows)  # Triton may not answer at once
-    shown = rows_of(local, "fused")
-    for key, times in asked.items():
+            for name, count in (("requests", times), ("rows", 2 * times)):
+                name = f"fused_step_{name}_total"
+                wait_until(lambda: values_of(samples(local, "fused"), name, **labels) == [count])  # noqa: B023
+    steps = [*chain.STEPS, "total in Triton"]
+    counts = {(key, step): str(times) for key, times in asked.items() for step in steps}
+    shown: dict[tuple[str, str], list[str]] = {}
+
+    def complete() -> bool:
+        """Triton may not answer at once, and counts a request after it has sent the answer."""
+        shown.update(rows_of(local, "fused"))
+        return counts == {row: cells[0] for row, cells in shown.items() if row in counts}
+
+    wait_until(complete)
+    for key in asked:
         for step in chain.STEPS:
-            count, *quantiles, mean = shown[key, step]
-            assert count == str(times)
+            _, *quantiles, mean = shown[key, step]
             assert list(map(float, quantiles)) == sorted(map(float, quantiles))
             assert min(*map(float, quantiles), float(mean)) >= chain.SLEEPS_MS[step]
-        assert shown[key, "total in Triton"][0] == str(times)
 
 
 def test_the_steps_of_an_unloaded_model_disappear(
@@ -87,7 +93,7 @@ def test_the_steps_of_a_single_model_are_its_own(
     deployer.single_model("lone", fused_chain.archive.read_bytes(), Image=PIP_SERVER)
     ask(runtime, "lone")
     labels = {"target_model": "lone.tar.gz", "step": "second"}
-    wait_until(lambda: one(samples(local, "lone"), "fused_step_requests_total", **labels) == 1)
+    wait_until(lambda: values_of(samples(local, "lone"), "fused_step_requests_total", **labels) == [1])
     wait_until(lambda: ("lone.tar.gz", "second") in rows_of(local, "lone"))
 
 

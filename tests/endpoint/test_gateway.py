@@ -17,7 +17,7 @@ from tests.endpoint.test_metrics import samples
 from tests.gateway.repository import files
 from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.ground.processes import descendants
+from triton_ensembles.ground.processes import command_line, descendants
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/triton-ensembles-gateway:1"
 NAME = "by-name"
@@ -52,7 +52,7 @@ def log(local: LocalEndpoint) -> str:
 def container(local: LocalEndpoint, variant: str) -> int:
     """The process that the platform has started for a variant."""
     for pid in descendants(local.pid):
-        command = Path(f"/proc/{pid}/cmdline").read_text()
+        command = command_line(pid)
         if "triton_ensembles.gateway" in command and f"/{variant}/0/" in command:
             return pid
     raise AssertionError(f"no container of {variant} runs")

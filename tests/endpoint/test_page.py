@@ -1,5 +1,6 @@
 """The status page in a real Chromium: what it shows, and that it updates by itself."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,22 @@ def test_the_page_is_whole_without_a_script(local: LocalEndpoint, shared: str) -
     assert shared in reply.text and "InService" in reply.text
 
 
-def test_models_appear_and_disappear(browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any) -> None:
+def test_models_appear_and_disappear(
+    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, tmp_path: Path
+) -> None:
+    gate = archives.Gate(tmp_path)
     browser.open(local.url)
     browser.wait("document.getElementById('connection')?.textContent == 'live'")
     browser.evaluate("window.mark = 1")  # a reload would remove it
-    deployer.put("seen/one.tar.gz", archives.model("one"))
+    deployer.put("seen/one.tar.gz", archives.model("one", execute=gate.wait))
     deployer.multi_model("seen", MultiModelConfig={"ModelCacheSetting": "Disabled"})
     card = "document.querySelector('[data-endpoint=seen]')"
     browser.wait(f"{card} && {card}.innerText.includes('InService')")
-    ask(runtime, "seen", "seen/one.tar.gz", 1)
-    browser.wait(f"{card}.innerText.includes('seen/one.tar.gz')")
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(ask, runtime, "seen", "seen/one.tar.gz", 1)
+        browser.wait(f"{card}.innerText.includes('seen/one.tar.gz')")
+        gate.open()
+        assert answer.result() == [1]
     # With ModelCacheSetting Disabled it is unloaded as soon as it has answered.
     browser.wait("document.querySelectorAll('.events .model-unloaded').length > 0")
     assert browser.evaluate("window.mark") == 1

@@ -79,7 +79,7 @@ def test_requests_of_different_lengths_meet_in_one_execution(server: TritonServe
         before = counts()
         with ThreadPoolExecutor(5) as pool:
             list(pool.map(ask_alone, texts))
-        wait_until(lambda: counts()[0] - before[0] == 5)  # Triton counts an execution after its answers
+        wait_until(lambda: counts()[0] - before[0] >= 5)  # Triton counts an execution after its answers
         return counts()[1] - before[1]
 
     assert any(executions() < 5 for _ in range(200))

@@ -130,7 +130,7 @@ def test_boto3_gets_the_same_from_fused_archives_and_from_those_of_tar(
             reply = runtime.invoke_endpoint(**call, Body=(folder / f"{name}.json").read_bytes())
             compare(name, {output["name"]: output["data"] for output in json.load(reply["Body"])["outputs"]})
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
 
 
 def test_the_page_prints_what_it_says(installed: dict[str, str], tmp_path: Path) -> None:

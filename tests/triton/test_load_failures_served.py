@@ -90,8 +90,8 @@ def test_an_exception_that_ends_the_server_is_named(tmp_path: Path) -> None:
 
 def test_a_load_that_takes_too_long_is_named(tmp_path: Path) -> None:
     """Otherwise people learn only that it took too long."""
-    (line,) = refusal(repository(tmp_path, {"hangs": (CONFIG, HANGS)}), seconds=10)
-    assert line == "tritonserver was not ready after 10 s; it still loaded: hangs"
+    (line,) = refusal(repository(tmp_path, {"hangs": (CONFIG, HANGS)}), seconds=20)
+    assert line == "tritonserver was not ready after 20 s; it still loaded: hangs"
 
 
 def test_a_load_that_will_never_end_is_refused_at_once(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_rows_of_a_bucket_are_fetched_several_at_a_time(
     variants: Variants, networks: Networks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of them waits for the first byte of an answer, one after the other otherwise."""
-    together = threading.Barrier(4, timeout=30)
+    together = threading.Barrier(4, timeout=300)
 
     def fetched(_: object, inner: str, scratch: Path) -> Path:
         together.wait()

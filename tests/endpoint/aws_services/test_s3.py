@@ -17,7 +17,7 @@ from tests.endpoint.conftest import BUCKET, Deployer, ask, refused
 from tests.endpoint.hosting import archives
 from tests.processes import wait_for_end
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.ground.processes import descendants
+from triton_ensembles.ground.processes import command_line, descendants
 
 MEGABYTES = 200
 
@@ -38,7 +38,7 @@ def anonymous_megabytes(pid: int) -> float:
 
 def moto_process(local: LocalEndpoint) -> int:
     for pid in descendants(local.pid):
-        if b"aws_services.serve" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if "aws_services.serve" in command_line(pid):
             return pid
     raise AssertionError("no S3 process")
 

@@ -65,10 +65,10 @@ async def test_a_config_at_the_root_of_the_archive_is_the_model(shared: Host) ->
 async def test_after_a_minute_the_client_gets_a_429_while_the_load_goes_on(host: Host, tmp_path: Path) -> None:
     gate = Gate(tmp_path)
     host.put("slow.tar.gz", model(initialize=gate.wait))
-    await host.start(invoke_seconds=2)
+    await host.start(invoke_seconds=5)  # by then even a busy machine is loading it
     first = asyncio.create_task(host.ask("slow.tar.gz"))
     await eventually(gate.reached)
-    with pytest.raises(ModelNotReadyException, match=r"slow.tar.gz.*is not ready after 2 s: it is loading"):
+    with pytest.raises(ModelNotReadyException, match=r"slow.tar.gz.*is not ready after 5 s: it is loading"):
         await host.ask("slow.tar.gz")
     with pytest.raises(ModelNotReadyException):
         await first

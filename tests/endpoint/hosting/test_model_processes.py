@@ -71,4 +71,4 @@ async def test_what_a_model_has_started_ends_with_it(host: Host, tmp_path: Path,
         await host.die()
     else:
         await host.close()
-    await eventually(lambda: not alive(pid), 5)
+    await eventually(lambda: not alive(pid))

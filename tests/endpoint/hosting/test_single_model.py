@@ -9,6 +9,7 @@ from tests.endpoint.hosting.archives import ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
 from tests.gateway.repository import files
 from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ServiceUnavailable
+from triton_ensembles.ground.processes import command_line
 
 pytestmark = pytest.mark.anyio
 
@@ -81,4 +82,5 @@ async def test_a_container_that_is_not_ready_in_time_has_failed(host: Host) -> N
     host.put("model.tar.gz", model(initialize="time.sleep(60)"))
     with pytest.raises(HostingError, match="did not pass the ping health check: tritonserver was not ready after 3 s"):
         await host.start(**ONE, startup_seconds=3)
-    assert not [each for each in Path("/proc").glob("[0-9]*/cmdline") if str(host.root).encode() in each.read_bytes()]
+    pids = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdecimal()]
+    assert not [pid for pid in pids if str(host.root) in command_line(pid)]

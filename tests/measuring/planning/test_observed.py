@@ -20,17 +20,18 @@ REQUESTS = 112
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    with LocalEndpoint(tmp_path_factory.mktemp("endpoint"), "--memory-budget", "95M") as local:
+    with LocalEndpoint(tmp_path_factory.mktemp("endpoint"), "--memory-budget", "220M") as local:
         yield local
 
 
 @pytest.fixture(scope="module")
 def asked(local: LocalEndpoint, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An endpoint with memory for a part of its models, after some requests."""
+    """An endpoint with memory for a part of its models, after some requests. Each has far more memory of its own than
+    the server's files take, which count as little where other tests have them in memory too."""
     folder = tmp_path_factory.mktemp("archives")
     packed = {f"{number}.tar.gz": folder / f"{number}.tar.gz" for number in range(MODELS)}
     for number, archive in enumerate(packed.values()):
-        archive.write_bytes(archives.packed(archives.model(f"echo{number}")))
+        archive.write_bytes(archives.packed(archives.model(f"echo{number}", "self.kept = b'1' * 40_000_000")))
     create_endpoint(local.url, "us-east-1", packed, PIP_SERVER, completes=True)
     runtime = local.client("sagemaker-runtime")
     chance = random.Random(1)

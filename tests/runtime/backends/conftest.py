@@ -91,6 +91,15 @@ class ModelServer:
         assert isinstance(reason, bytes) and reason.startswith(b"LoadError: "), reason
         return reason.decode()
 
+    def said(self, pattern: str, count: int = 1) -> list[str]:
+        """What the log has of ``pattern``, once it is so much: a model's lines reach the server beside its answers."""
+
+        def found() -> list[str]:
+            return re.findall(pattern, self.server.log.read_text())
+
+        wait_until(lambda: len(found()) >= count)
+        return found()
+
     def infer(self, model: str, outputs: Sequence[str], **inputs: Array) -> dict[str, Array]:
         """Send arrays by input name; return the named outputs."""
         given = []

@@ -74,8 +74,7 @@ def test_options_of_the_native_backend(model_server: ModelServer, backend: str, 
     model_server.load(name, config(name, backend, extra=extra), {"1/model.onnx": embedding()})
     given = ids(2, 1, 3)
     np.testing.assert_array_equal(model_server.infer(name, ["VECTORS"], IDS=given)["VECTORS"], TABLE[given])
-    log = model_server.server.log.read_text()
-    assert re.findall(rf"{name}: parameter (\S+) of the config is unknown to this backend", log) == [unknown]
+    assert model_server.said(rf"{name}: parameter (\S+) of the config is unknown to this backend") == [unknown]
 
 
 @pytest.mark.parametrize(

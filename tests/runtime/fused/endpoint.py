@@ -42,7 +42,7 @@ class Endpoint:
     def _send(self, method: str, path: str, body: bytes | None, target: str) -> bytes:
         headers = {"X-Amzn-SageMaker-Target-Model": f"{target}.tar.gz", "Content-Type": "application/json"}
         request = urllib.request.Request(f"http://{self.server.sagemaker_url}{path}", body, headers, method=method)
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             return bytes(answer.read())
 
 

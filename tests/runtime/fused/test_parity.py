@@ -92,7 +92,8 @@ class Served:
         """None when the server hangs, or has died of it."""
         found = answer(self._drawn.client, f"dag{number}", self.dags[number].requests[request])
         hangs = isinstance(found, tuple) and found[0] == "StatusCode.DEADLINE_EXCEEDED"
-        dies = isinstance(found, tuple) and "Socket closed" in found[1]  # a moment before it is seen to have ended
+        # It dies a moment before it is seen to have ended.
+        dies = isinstance(found, tuple) and re.search("Socket closed|Connection re(set|fused)|Broken pipe", found[1])
         return None if hangs or dies or not self._drawn.server.alive() else found
 
     def fused(self, number: int, request: int) -> Any:
