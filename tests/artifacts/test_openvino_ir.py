@@ -1,6 +1,8 @@
 """OpenVINO's own format: the answers of the model that it is made from, the same bytes each time, or no file."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +77,14 @@ def test_a_config_of_another_model_and_what_is_no_model_fail_the_build(tmp_path:
         make(frozen_graph(), "model.graphdef", wrong, tmp_path / "wrong")
     with pytest.raises(EnsembleError, match=r"OpenVINO cannot read model\.onnx"):
         make(b"junk", "model.onnx", VECTORS, tmp_path)
+
+
+def test_no_process_is_forked_to_report_its_use() -> None:
+    """It may never end, and holds the locks of the build: each later build waits for ever."""
+    code = "import os; os.register_at_fork(before=lambda: print('forked', flush=True))"
+    for module in ("openvino_ir", "int8_onnx"):
+        code += f"; import triton_ensembles.artifacts.{module}"
+    code += "; import nncf"
+    assert (
+        "forked" not in subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    )

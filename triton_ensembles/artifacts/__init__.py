@@ -9,6 +9,7 @@ A maker is a function that writes ``job.output`` and returns facts for the manif
 """
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,10 @@ from typing import Any
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS, MAKERS, OWN_CHECK
+
+# `import openvino` and NNCF report to their maker from a forked process, unless its package cannot be imported. Beside
+# threads that process may never end, and it holds whatever was open, such as the locks of a build.
+sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
 
 _OWN_CHECKS = {OWN_CHECK: "script:check"}
 
