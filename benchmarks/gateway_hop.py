@@ -13,7 +13,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping
-from http.client import HTTPConnection
 from statistics import median
 
 import numpy as np
@@ -24,6 +23,7 @@ from triton_ensembles.gateway.invocation import ATTRIBUTES, BINARY
 from triton_ensembles.gateway.table import Model, read_table
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
+from triton_ensembles.triton.sockets import connection_to
 
 _DIRECT = "Triton, HTTP"
 _WARM_UP = 20  # requests
@@ -67,7 +67,7 @@ def requests_of(server: GatewayServer, model: Model, value: bytes) -> Mapping[st
 
 
 def _sender(url: str, path: str, body: bytes, headers: Mapping[str, str]) -> Send:
-    connection = HTTPConnection(url)
+    connection = connection_to(url)
 
     def send() -> None:
         connection.request("POST", path, body, dict(headers))

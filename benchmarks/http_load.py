@@ -8,14 +8,22 @@ from dataclasses import dataclass
 
 import uvloop
 
+from triton_ensembles.triton.sockets import UNIX
+
 
 @dataclass(frozen=True)
 class HttpTarget:
-    """An address, and whole requests as bytes; they are sent one after the other, then from the start."""
+    """An address, ``127.0.0.1:8000`` or ``unix:PATH``, and whole requests as bytes; they are sent one after the other,
+    then from the start."""
 
-    host: str
-    port: int
+    address: str
     requests: Sequence[bytes]
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self.address.startswith(UNIX):
+            return await asyncio.open_unix_connection(self.address.removeprefix(UNIX))
+        host, port = self.address.split(":")
+        return await asyncio.open_connection(host, int(port))
 
 
 @dataclass
@@ -33,9 +41,9 @@ class Answers:
     seconds: float
 
 
-def post(host: str, port: int, path: str, headers: dict[str, str], body: bytes) -> bytes:
+def post(path: str, headers: dict[str, str], body: bytes) -> bytes:
     """A whole POST request."""
-    lines = [f"POST {path} HTTP/1.1", f"Host: {host}:{port}", *(f"{name}: {value}" for name, value in headers.items())]
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
 
 
@@ -52,7 +60,7 @@ def request_each(target: HttpTarget) -> list[bytes]:
     """The answers' bodies to all requests, sent once, one after the other. Raises as :func:`run_load` does."""
 
     async def exchange() -> list[bytes]:
-        reader, writer = await asyncio.open_connection(target.host, target.port)
+        reader, writer = await target.connect()
         bodies = []
         for request in target.requests:
             writer.write(request)
@@ -70,7 +78,7 @@ async def _load(target: HttpTarget, connections: int, seconds: float, warm_up: f
     end = begin + seconds
 
     async def client() -> None:
-        reader, writer = await asyncio.open_connection(target.host, target.port)
+        reader, writer = await target.connect()
         try:
             while (started := time.monotonic()) < end:
                 writer.write(next(requests))

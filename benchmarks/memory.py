@@ -98,7 +98,6 @@ def grow(archive: Path, payloads: Sequence[Payload], counts: Sequence[int]) -> I
         payloads: of the requests that each gets, all of one content type.
     """
     with multi_model_server() as (server, scratch):
-        host, port = server.sagemaker_url.split(":")
         requests: list[list[bytes]] = []
         loads: list[float] = []
         for path in clone(archive, clone_names("clone", max(counts)), scratch / "clones"):
@@ -108,10 +107,10 @@ def grow(archive: Path, payloads: Sequence[Payload], counts: Sequence[int]) -> I
             loads.append(load_model(server, hash, scratch / hash, path.name))
             headers = {"X-Amzn-SageMaker-Target-Model": path.name, "Content-Type": payloads[0].content_type}
             invoke = f"/models/{hash}/invoke"
-            requests.append([post(host, int(port), invoke, headers, payload.body) for payload in payloads])
+            requests.append([post(invoke, headers, payload.body) for payload in payloads])
             if len(requests) in counts:
                 # A sentence goes to every ensemble before the next one does.
-                turns = HttpTarget(host, int(port), [*chain.from_iterable(zip(*requests, strict=True))])
+                turns = HttpTarget(server.sagemaker_url, [*chain.from_iterable(zip(*requests, strict=True))])
                 run_load(turns, CONNECTIONS, 2.0, _WARM_UP)
                 memory = proportional_set_size((server.pid, *descendants(server.pid)))
                 yield GrowthPoint(len(requests), median(loads), memory)

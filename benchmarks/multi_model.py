@@ -4,12 +4,12 @@ import json
 import os
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.triton.sockets import connection_to
 
 NO_AUTO_COMPLETE = "--disable-auto-complete-config"  # as deploy sets it; SageMaker's default takes a second longer
 
@@ -40,10 +40,14 @@ def load_model(server: SageMakerServer, hash: str, folder: Path, target: str) ->
 def send(
     server: SageMakerServer, method: str, path: str, target: str, body: bytes = b"", kind: str = "application/json"
 ) -> float:
-    """One request with the TargetModel header ``target``; the seconds until its answer. Raises HTTPError."""
+    """One request with the TargetModel header ``target``; the seconds until its answer. Raises RuntimeError."""
     headers = {"X-Amzn-SageMaker-Target-Model": target, "Content-Type": kind}
-    request = urllib.request.Request(f"http://{server.sagemaker_url}{path}", body or None, headers, method=method)
-    began = time.perf_counter()
-    with urllib.request.urlopen(request, timeout=300) as reply:
-        reply.read()
-    return time.perf_counter() - began
+    with closing(connection_to(server.sagemaker_url, 300)) as connection:
+        began = time.perf_counter()
+        connection.request(method, path, body, headers)
+        reply = connection.getresponse()
+        text = reply.read()
+        seconds = time.perf_counter() - began
+    if reply.status != 200:
+        raise RuntimeError(f"{reply.status} {text[:300]!r}")
+    return seconds

@@ -2,8 +2,8 @@
 
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from typing import IO, Any, TypeVar
 
 import tritonclient.http as http
@@ -13,6 +13,7 @@ from triton_ensembles.ground.processes import die_with_parent
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.server_process import ServerProcess
+from triton_ensembles.triton.sockets import connection_to
 
 Server = TypeVar("Server", bound=ServerProcess)
 
@@ -59,6 +60,16 @@ def client_of(server: TritonServer) -> Iterator[http.InferenceServerClient]:
         http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
     ):
         yield client
+
+
+def sent(
+    url: str, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] = {}, seconds: float = 300
+) -> tuple[int, bytes]:
+    """The status and the body of the answer at an address of a server, which may be ``unix:PATH``."""
+    with closing(connection_to(url, seconds)) as connection:
+        connection.request(method, path, body, dict(headers))
+        answer = connection.getresponse()
+        return answer.status, answer.read()
 
 
 def port_options(ports: Ports) -> list[str]:

@@ -119,7 +119,7 @@ def running_peer(
 def _target(port: int, requests: Sequence[Sequence[str]]) -> HttpTarget:
     bodies = [json.dumps({"model": NAME, "input": list(texts)}).encode() for texts in requests]
     headers = {"Content-Type": "application/json"}
-    return HttpTarget(_HOST, port, [post(_HOST, port, "/embeddings", headers, body) for body in bodies])
+    return HttpTarget(f"{_HOST}:{port}", [post("/embeddings", headers, body) for body in bodies])
 
 
 def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:

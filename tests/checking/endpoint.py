@@ -3,10 +3,9 @@
 import json
 import re
 import tarfile
-import urllib.error
-import urllib.request
 from pathlib import Path
 
+from tests.running import sent
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 
@@ -44,13 +43,6 @@ class Endpoint:
         return self.server.log.read_text(errors="replace")
 
     def _send(self, method: str, route: str, body: object) -> tuple[int, str]:
-        url, header = (
-            f"http://{self.server.sagemaker_url}/{route}",
-            {"X-Amzn-SageMaker-Target-Model": self.archive.name},
-        )
-        request = urllib.request.Request(url, json.dumps(body).encode(), header, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as reply:
-                return reply.status, reply.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+        header = {"X-Amzn-SageMaker-Target-Model": self.archive.name}
+        status, answer = sent(self.server.sagemaker_url, method, f"/{route}", json.dumps(body).encode(), header, 60)
+        return status, answer.decode()

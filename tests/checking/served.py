@@ -70,7 +70,7 @@ class ModelLoader:
         server = self._server or self._start()
         try:
             with closing(HTTPConnection(server.http_url, timeout=timeout)) as connection:
-                connection.request("POST", f"/v2/repository/models/{quote(name)}/load", b"{}")
+                connection.request("POST", f"/v2/repository/models/{quote(name)}/load", b"{}", dict(server.secret.http))
                 _wait_for_answer(connection, server.pid, timeout)
                 reply = connection.getresponse()
                 body = reply.read()

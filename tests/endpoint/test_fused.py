@@ -5,7 +5,7 @@ import json
 import re
 from typing import Any
 
-from aiohttp import ClientSession, web
+from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from tests import chain
@@ -123,6 +123,6 @@ async def scraped(exposition: str) -> str:
 
     app = web.Application()
     app.router.add_get("/metrics", answer)
-    async with TestServer(app) as instance, ClientSession() as session:
+    async with TestServer(app) as instance:
         source = Source(f"{instance.host}:{instance.port}", {"endpoint": "e"}, {"1": "here.tar.gz"}, single=False)
-        return await TritonMetrics(session).exposition([source])
+        return await TritonMetrics().exposition([source])

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import requests
@@ -82,7 +82,7 @@ def test_a_minute_that_fails_does_not_end_the_publishing(monkeypatch: pytest.Mon
         yield from ()
 
     async def publish() -> None:
-        publisher = TritonPublisher(triton.TritonMetrics(cast(Any, None)), sources, MinuteStatistics())
+        publisher = TritonPublisher(triton.TritonMetrics(), sources, MinuteStatistics())
         publisher.begin()
         async with asyncio.timeout(30):
             while len(read) < 3:
@@ -95,7 +95,7 @@ def test_a_minute_that_fails_does_not_end_the_publishing(monkeypatch: pytest.Mon
 def test_counters_are_differences_and_what_is_no_number_or_no_metric_of_triton_is_left_out() -> None:
     """A restarted server begins again at 0; a custom metric would cost money on AWS."""
     minutes = MinuteStatistics()
-    publisher = TritonPublisher(triton.TritonMetrics(cast(Any, None)), lambda: iter(()), minutes)
+    publisher = TritonPublisher(triton.TritonMetrics(), lambda: iter(()), minutes)
     labels = 'endpoint="e",variant="v",instance="0",target_model="m",model="a",version="1"'
     for count in (5, 7, 2):
         text = f"# TYPE nv_count counter\nnv_count{{{labels}}} {count}\n# TYPE own gauge\nown{{{labels}}} 1\n"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import requests
 import tritonclient.http as http
 
 from checkout import ENSEMBLES
 from tests.ensembles.conftest import NAMES
+from tests.running import sent
 from triton_ensembles.building.built import Built
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.recipe.places import find_ensembles
@@ -34,8 +34,7 @@ def call(
 ) -> tuple[int, bytes]:
     """One request with the TargetModel header, which SageMaker sends on load, invoke and unload alike."""
     headers |= {"X-Amzn-SageMaker-Target-Model": model}
-    reply = requests.request(method, f"http://{server.sagemaker_url}{path}", data=body, headers=headers, timeout=120)
-    return reply.status_code, reply.content
+    return sent(server.sagemaker_url, method, path, body, headers)
 
 
 @pytest.mark.parametrize("name", [folder.name for folder in find_ensembles(ENSEMBLES)])

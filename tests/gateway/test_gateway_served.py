@@ -207,7 +207,7 @@ def test_triton_stops_work_that_is_late_or_whose_client_has_gone(gateway: Gatewa
 )
 def test_other_requests_are_answered_as_in_http(gateway: GatewayServer, head: str, status: int, answer: bytes) -> None:
     with socket.create_connection(("127.0.0.1", gateway.ports.sagemaker)) as client:
-        client.sendall(f"{head}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        client.sendall(f"{head}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
         response = client.makefile("rb").read()
     assert int(response.split()[1]) == status
     assert answer in response
@@ -217,7 +217,7 @@ OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings:
 
 
 def spoken(head: bytes, body: bytes) -> bytes:
-    return b"POST /invocations HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n" + body
+    return b"POST /invocations HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n" + body
 
 
 def test_a_body_is_read_however_http_frames_it(gateway: GatewayServer) -> None:
@@ -226,10 +226,10 @@ def test_a_body_is_read_however_http_frames_it(gateway: GatewayServer) -> None:
     lengths = [b"Content-Length: %d\r\n" % len(body) for body in bodies]
     chunked = b"Transfer-Encoding: chunked\r\n"
     pieces = [b"".join(b"1;a=b\r\n%c\r\n" % letter for letter in body) + b"0\r\nX: y\r\n\r\n" for body in bodies]
-    put = b"PUT /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+    put = b"PUT /invocations HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
     batches = [
         [spoken(lengths[0], bodies[0]), spoken(OFFER + lengths[1], bodies[1])],
-        [b"GET /ping HTTP/1.1\r\nHost: x\r\n" + OFFER + b"\r\n"],
+        [b"GET /ping HTTP/1.1\r\nHost: localhost\r\n" + OFFER + b"\r\n"],
         [spoken(chunked, pieces[2]), spoken(OFFER + chunked, pieces[3])],
         [spoken(b"Content-Length: 1\r\n", b"{"), put, spoken(OFFER + b"Connection: close\r\n" + lengths[4], bodies[4])],
     ]

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import tritonclient.http as http
 
 from tests.checking.packing import Content, write_folder
 from tests.commands.projects import run_in
@@ -24,6 +23,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.starter.copying import Copied, copy_tree
+from triton_ensembles.triton.clients import http_client
 from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.model_config import CONFIG, read_config
 from triton_ensembles.triton.server import TritonServer
@@ -122,7 +122,7 @@ def test_each_is_built_served_and_answers_its_example(project: Path, tmp_path: P
         serving(
             TritonServer([packed.repository for packed in built], log=tmp_path / "log", arguments=one_by_one)
         ) as server,
-        http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
+        http_client(server, network_timeout=300, connection_timeout=300) as client,
     ):
         for packed in built:
             for model in sorted((path.parent.name for path in packed.repository.glob(f"*/{CONFIG}")), reverse=True):

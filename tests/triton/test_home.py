@@ -25,7 +25,7 @@ def test_a_damaged_home_is_made_again_and_a_whole_one_is_kept(tmp_path: Path) ->
         if damaged is not None:
             backend.write_bytes(damaged)
         install_home(tmp_path / ".triton", said.append)
-        assert said[1] == ".triton/2.51.0 is damaged, so it is made again"
+        assert said[1] == ".triton/2.51.0 is damaged, or of an earlier version, so it is made again"
         assert backend.read_bytes() == whole
         del said[1:]
 

@@ -23,7 +23,7 @@ from triton_ensembles.ground.files import digest
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.triton.home import STUB, VERSION, find_home, server_python
 from triton_ensembles.triton.installed import image_of_server, server_at
-from triton_ensembles.triton.loopback import is_bound_to_loopback
+from triton_ensembles.triton.sagemaker_socket import has_sagemaker_socket
 from triton_ensembles.triton.server import TritonServer
 
 COMMAND = (sys.executable, "-m", "triton_ensembles")
@@ -106,7 +106,7 @@ def test_a_server_laid_out_as_in_an_image_runs_steps_under_its_own_stub(second: 
     before = sorted(server.rglob("*"))
     triton = server_at(server)
     assert (triton.version, triton.python, list(triton.backends)) == (VERSION, server_python(), ["negative"])
-    assert image_of_server(triton) == "24.10" and is_bound_to_loopback(triton.tritonserver)
+    assert image_of_server(triton) == "24.10" and has_sagemaker_socket(triton.tritonserver)
     with (
         serving(TritonServer([models], home=triton)) as process,
         http.InferenceServerClient(process.http_url) as client,

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-import requests
 
+from tests.running import sent
 from triton_ensembles.triton.sagemaker_entry_point import server_command
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.sagemaker_variables import DEFAULT_MODEL, INFERENCE_TYPE, MULTI_MODEL, variables
@@ -105,6 +105,6 @@ def test_the_real_server_takes_the_flag_of_every_variable(tmp_path: Path) -> Non
     more = multi_model(ALLOW_GRPC="true", TENSORFLOW_VERSION="2", ADDITIONAL_ARGS="--exit-timeout-secs=5")
     with SageMakerServer(tmp_path / "empty", more | numbers | switches, log=tmp_path / "log") as server:
         flags = {flag.partition("=")[0] for flag in server.command.arguments}
-        assert requests.get(f"http://{server.sagemaker_url}/ping", timeout=30).status_code == 200
+        assert sent(server.sagemaker_url, "GET", "/ping")[0] == 200
     wanted = {variable.flag.partition("=")[0] for variable in variables().values() if variable.flag}
     assert wanted <= {*flags, "--sagemaker-safe-port-range"}

@@ -14,6 +14,8 @@ from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.examples.request import Request
 from triton_ensembles.serving.served import of_built
+from triton_ensembles.triton.clients import http_client
+from triton_ensembles.triton.server_process import Reach
 
 
 @click.command()
@@ -27,8 +29,8 @@ def demo(names: tuple[str, ...], weights: Weights, chosen_target: options.BuildT
     ensembles = options.current_places().ensembles
     examples = {ensemble.name: read_examples(ensembles / ensemble.name) for ensemble in built}
     with (
-        server_for([of_built(ensemble, ensembles / ensemble.name) for ensemble in built]) as server,
-        http.InferenceServerClient(server.http_url) as client,
+        server_for([of_built(ensemble, ensembles / ensemble.name) for ensemble in built], reach=Reach.SECRET) as server,
+        http_client(server) as client,
     ):
         for ensemble in built:
             click.secho(f"\n{ensemble.name}", bold=True)

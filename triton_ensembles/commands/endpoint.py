@@ -20,7 +20,8 @@ from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.triton.home import Installation
-from triton_ensembles.triton.loopback import is_bound_to_loopback
+from triton_ensembles.triton.sagemaker_socket import has_sagemaker_socket
+from triton_ensembles.triton.secret import covers_sagemaker
 
 
 @click.command()
@@ -81,9 +82,10 @@ def endpoint(
         places = options.places_if_any()
         root = (places.build if places else user_folder()) / "endpoint"
     settings = Settings(root, port, memory_budget, disk_budget, evict_ahead, s3_url, region, server)
-    if server and not is_bound_to_loopback(server.tritonserver):
-        where = "on all interfaces, as in every container, and run any model: keep them from other machines"
-        click.echo(f"WARNING: the SageMaker ports of this tritonserver listen {where}", err=True)
+    if server and not has_sagemaker_socket(server.tritonserver) and not covers_sagemaker(server.version):
+        where = "on all interfaces, as in every container, and run any model for whoever reaches them"
+        cure = "use no browser meanwhile, and keep other machines away; 26.03 and later demand a secret"
+        click.echo(f"WARNING: the SageMaker ports of this tritonserver listen {where}: {cure}", err=True)
     if names and s3_url:
         raise click.UsageError("--s3-url is for archives that are in that S3: leave out the paths, or --s3-url")
     with tempfile.TemporaryDirectory(prefix="archives-") as scratch, StopSignals():

@@ -24,19 +24,8 @@ _PORT = click.IntRange(1, 65535)
 @options.for_target
 @output.quiet
 @click.option("--port", type=_PORT, default=8080, help="SageMaker's port: /invocations, /ping and /metrics.")
-@click.option("--http-port", type=_PORT, default=8000, help="Triton's own, behind it.")
-@click.option("--grpc-port", type=_PORT, default=8001, help="Triton's own, behind it.")
-@click.option("--metrics-port", type=_PORT, default=8002, help="Triton's own, behind it.")
 @click.option("--archive", is_flag=True, help="Write dist/TARGET/gateway.tar.gz, for ModelDataUrl, and do not serve.")
-def gateway(
-    weights: Weights,
-    chosen_target: options.BuildTarget,
-    port: int,
-    http_port: int,
-    grpc_port: int,
-    metrics_port: int,
-    archive: bool,
-) -> None:
+def gateway(weights: Weights, chosen_target: options.BuildTarget, port: int, archive: bool) -> None:
     """Serve the models of gateway/models.toml by name and version, as one container does, until Ctrl-C.
 
     \b
@@ -54,7 +43,7 @@ def gateway(
     table = read_table(table_path)
     built_for = chosen_target.built() if archive else chosen_target.served_here()
     names = ensembles_of(table, [ensemble.name for ensemble in find_ensembles(places.ensembles)], table_path, built_for)
-    ports = Ports(http_port, grpc_port, metrics_port, port)
+    ports = Ports(sagemaker=port)
     if not archive:
         ports.refuse_busy(GatewayServer.port_names)  # before the build, which may take long
     built = build_all(tuple(names), weights, built_for)
@@ -86,6 +75,5 @@ def _announce(table: Table, server: GatewayServer) -> None:
     click.echo(f"ready: {', '.join(map(str, table.models))}")
     click.echo(f"  invoke   http://{server.sagemaker_url}/invocations")
     click.echo(f"  metrics  http://{server.sagemaker_url}/metrics")
-    click.echo(f"  Triton   http://{server.http_url}/v2")
     click.echo(f"  log      {shown(server.log)}")
     click.echo("Ctrl-C stops it")

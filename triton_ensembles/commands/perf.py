@@ -24,6 +24,7 @@ from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.serving.served import Served
 from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.server_process import Reach
 
 
 def _refuse_several(count: int) -> None:
@@ -118,7 +119,7 @@ def perf(
         reports = measure(
             measured,
             load,
-            server=server_for(all_served),
+            server=server_for(all_served, reach=Reach.SECRET),
             output=output,
             progress=output_of.progress(),
             failed=failures.errors if len(measured) > 1 else None,
@@ -130,7 +131,7 @@ def perf(
             slowest = trace_slowest(
                 {report.name: measured[report.name] for report in reports},
                 load,
-                server=server_for(all_served, arguments=trace_arguments(file, count)),
+                server=server_for(all_served, arguments=trace_arguments(file, count), reach=Reach.SECRET),
                 file=file,
                 progress=output_of.progress(),
             )

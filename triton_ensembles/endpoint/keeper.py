@@ -22,6 +22,7 @@ def keep() -> None:
     To be called before there are threads.
     """
     processes.adopt_orphans()
+    processes.hide_environment()  # here and in the new process: both are above all models
     prepare = processes.die_with_parent()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # until the new process is known
     try:
@@ -63,3 +64,4 @@ def _end_what_is_left(server: int) -> None:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
     leftovers.remove()
+    leftovers.remove_folders()

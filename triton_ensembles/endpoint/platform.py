@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from functools import cache, partial
+from functools import cache
 
 import aiohttp
 import boto3
@@ -19,6 +19,7 @@ from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.aws_services.forward import Forward
+from triton_ensembles.endpoint.aws_services.process import Backing
 from triton_ensembles.endpoint.endpoint_state import Endpoint, Status
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.objects import S3Objects
@@ -37,14 +38,15 @@ _PUT_AT_ONCE = 500  # metrics of one PutMetricData
 
 
 class Platform:
-    """Everything behind the URL that it listens on; moto serves S3, CloudWatch and STS at ``backing_url``."""
+    """Everything behind the URL that it listens on; moto serves S3, CloudWatch and STS as ``backing``, which
+    ``session`` is for."""
 
-    def __init__(self, settings: Settings, url: str, backing_url: str, session: aiohttp.ClientSession) -> None:
+    def __init__(self, settings: Settings, url: str, backing: Backing, session: aiohttp.ClientSession) -> None:
         self._settings = settings
-        self._forward = Forward(session, backing_url)
+        self._forward = Forward(session, backing.url)
         # Of moto, which accepts any credentials.
-        moto = RunningEndpoint(backing_url, settings.region)
-        self._client = cache(partial(moto.client, max_pool_connections=_CONNECTIONS))
+        moto = RunningEndpoint(backing.url, settings.region)
+        self._client = cache(lambda service: backing.admit(moto.client(service, max_pool_connections=_CONNECTIONS)))
         self._events = RecentEvents()
         self._metrics = Metrics()
         config = Config(max_pool_connections=_CONNECTIONS)
@@ -57,12 +59,12 @@ class Platform:
         configs = Configs(settings, tags, models)
         self.endpoints = Endpoints(settings, tags, configs, self._make_endpoint, self._metrics.forget_endpoint)
         self._autoscaler = Autoscaler(self._client, self._publish, self.endpoints.find)
-        self._pages = Pages(url, self.endpoints, self._metrics, self._events, session)
+        self._pages = Pages(url, self.endpoints, self._metrics, self._events)
         self._publisher = TritonPublisher(self._pages.triton, self._pages.sources, self._metrics.minutes)
         self.router = Router(
             ControlPlane(models, configs, self.endpoints, tags),
             Runtime(settings, self.endpoints.find, self._metrics),
-            AutoscalingApi(session, backing_url, settings.region, self._autoscaler),
+            AutoscalingApi(session, backing.url, settings.region, self._autoscaler),
             self._forward_to_moto,
             self._pages,
         )

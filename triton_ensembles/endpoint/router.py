@@ -4,7 +4,6 @@ boto3 signs every request for a service; unsigned ones come from a browser, Prom
 """
 
 import logging
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qs
@@ -20,9 +19,9 @@ from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
+from triton_ensembles.ground.web_pages import INERT, REFUSAL, is_foreign
 
 _log = logging.getLogger(__name__)
-_LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]|[a-z0-9.-]+\.localhost)(:\d+)?", re.IGNORECASE)
 _FORM_BYTES = 1 << 20
 _MOTO = ("s3", "sts", "monitoring")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -39,9 +38,10 @@ class Router:
     pages: Pages
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        if foreign := _foreign(request):
-            return foreign
         service = signed_service(request.raw_path, request.headers)
+        # Links lead to the status page, and to objects of S3: nothing else is done by a GET alone.
+        if is_foreign(request.method, request.headers, links=service in ("s3", None)):
+            return web.Response(status=403, text=REFUSAL, headers=INERT)
         if not request.raw_path.startswith("/"):
             message = f"the request is for {request.raw_path[:200]}, as for a proxy; send the path alone"
             return refusal(request, service, "InvalidRequest", message)
@@ -83,17 +83,3 @@ async def _refuse(request: web.BaseRequest, service: str) -> web.StreamResponse:
         operation = form.get("Action", [""])[0]
     feature = f"{service}:{operation}" if operation else service
     raise NotSupportedLocally(feature, "SageMaker, its runtime, Application Auto Scaling, S3, STS and CloudWatch are")
-
-
-def _foreign(request: web.BaseRequest) -> web.Response | None:
-    """Refuse requests that a browser sends here for a foreign web page: whoever can create a model can run code.
-
-    The page shows in Origin; a host name of the page's that resolves to 127.0.0.1 (DNS rebinding) shows in Host; images
-    and the like have no Origin, and browsers mark them as cross-site. A link to the status page may be followed.
-    """
-    host, origin = request.headers.get("Host", ""), request.headers.get("Origin")
-    embedded = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
-    followed = request.method == "GET" and request.headers.get("Sec-Fetch-Mode") == "navigate"
-    if _LOCAL.fullmatch(host) and origin in (None, f"http://{host}") and (followed or not embedded):
-        return None
-    return web.Response(status=403, text="This server only answers programs and pages of this machine.\n")

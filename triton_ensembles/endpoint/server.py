@@ -48,6 +48,7 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
             _folders(settings),
             s3_process(settings.scratch / "s3", settings.logs / "s3.log", settings.region) as backing,
             aiohttp.ClientSession(
+                headers=backing.headers,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
                 connector=aiohttp.TCPConnector(limit=0),
                 auto_decompress=False,

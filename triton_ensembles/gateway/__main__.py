@@ -16,8 +16,8 @@ from triton_ensembles.ground.errors import EnsembleError
 @click.option(
     "--port", type=click.IntRange(1, 65535), default=8080, envvar="SAGEMAKER_BIND_TO_PORT", help="SageMaker's."
 )
-@click.option("--grpc", default="127.0.0.1:8001", help="Where tritonserver will listen for gRPC.")
-@click.option("--http", default="127.0.0.1:8000", help="Where it will listen for HTTP.")
+@click.option("--grpc", required=True, help="The Unix socket on which tritonserver will listen for gRPC: unix:PATH.")
+@click.option("--http", required=True, help="That for HTTP.")
 @click.argument("tritonserver", nargs=-1, required=True)
 def main(table: Path, host: str, port: int, grpc: str, http: str, tritonserver: tuple[str, ...]) -> None:
     """Start TRITONSERVER, a command with its flags, and serve the models of the table in front of it.

@@ -13,6 +13,7 @@ from triton_ensembles.gateway.metrics import Metrics
 from triton_ensembles.gateway.table import Model, Table
 from triton_ensembles.gateway.tensors import decode, encode
 from triton_ensembles.gateway.triton import Triton
+from triton_ensembles.ground.web_pages import INERT, is_local, is_of_a_page
 
 _PING_SECONDS = 1.5  # SageMaker waits 2 s for the answer
 _ENDED_STUB = " is not healthy."  # Stub process '…' …: python_backend r24.10 python_be.cc
@@ -23,16 +24,26 @@ _HEADERS = ("Content-Encoding", "Content-Type", ATTRIBUTES)
 class Gateway:
     """Answers with the models of one table.
 
-    To be run with ``handler_cancellation``, so that a request ends when its client goes away.
+    To be run with ``handler_cancellation``, so that a request ends when its client goes away. ``on_loopback``: programs
+    of this machine are its only clients, so that a Host which names another is a web page's.
     """
 
-    def __init__(self, table: Table, triton: Triton) -> None:
+    def __init__(self, table: Table, triton: Triton, *, on_loopback: bool) -> None:
         self._table, self._triton, self._metrics = table, triton, Metrics(table)
+        self._on_loopback = on_loopback
         self._ended = ""  # why no request of some model can be answered any more
-        self.application = web.Application(middlewares=[_as_json], client_max_size=table.largest_body)
+        self.application = web.Application(middlewares=[_as_json, self._no_page], client_max_size=table.largest_body)
+        self.application.on_response_prepare.append(_make_inert)
         self.application.router.add_post("/invocations", self._invocations, expect_handler=_continue)
         self.application.router.add_get("/ping", self._ping)
         self.application.router.add_get("/metrics", self._scrape)
+
+    @web.middleware
+    async def _no_page(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        rebound = self._on_loopback and not is_local(request.headers.get("Host", ""))
+        if rebound or is_of_a_page(request.headers):
+            raise Refused(403, "web pages are not answered: call it from a program, or through one of your own")
+        return await handler(request)
 
     async def _ping(self, _request: web.Request) -> web.Response:
         """200 when every model of the table is ready and is what the table says; else 503 and why.
@@ -105,6 +116,10 @@ async def _as_json(request: web.Request, handler: Handler) -> web.StreamResponse
     except web.HTTPMethodNotAllowed as error:
         methods = sorted(error.allowed_methods)
         return _refusal(Refused(405, f"{request.path} takes {' and '.join(methods)}"), Allow=", ".join(methods))
+
+
+async def _make_inert(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(INERT)
 
 
 async def _continue(request: web.Request) -> web.Response | None:

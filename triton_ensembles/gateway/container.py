@@ -19,6 +19,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import die_with_parent
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.sagemaker.contract import INVOKE_SECONDS
+from triton_ensembles.triton.ports import LOOPBACK
 
 _TRITON_SECONDS = 30.0  # that Triton may take to end
 _DRAIN_SECONDS = INVOKE_SECONDS  # that requests under way may take at SIGTERM
@@ -31,7 +32,7 @@ async def run(table: Table, host: str, port: int, grpc_url: str, http_url: str, 
 
     Raises :class:`EnsembleError` when the table has a model that no repository of Triton has.
 
-    ``grpc_url`` and ``http_url`` (``127.0.0.1:8001``) are where Triton will listen, and ``tritonserver`` starts it.
+    ``grpc_url`` and ``http_url`` (``unix:PATH``) are where Triton will listen, and ``tritonserver`` starts it.
     """
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -41,7 +42,7 @@ async def run(table: Table, host: str, port: int, grpc_url: str, http_url: str, 
     watching = asyncio.create_task(_end_with(process))
     triton = Triton(grpc_url, http_url)
     runner = web.AppRunner(
-        Gateway(table, triton).application,
+        Gateway(table, triton, on_loopback=host == LOOPBACK).application,
         handler_cancellation=True,
         auto_decompress=False,
         access_log=None,

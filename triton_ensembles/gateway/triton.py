@@ -16,6 +16,7 @@ from triton_ensembles.gateway.invocation import BINARY, KServe
 from triton_ensembles.gateway.table import Model
 from triton_ensembles.gateway.tensors import Signature, Tensor, misfit
 from triton_ensembles.triton.repository_api import error_in
+from triton_ensembles.triton.sockets import UNIX
 
 _HEADER_LENGTH = "Inference-Header-Content-Length"
 _LOST_SECONDS = 5.0  # that a request waits when Triton is gone: the container ends meanwhile, and another one answers
@@ -35,17 +36,17 @@ _STATUS = {
 
 
 class Triton:
-    """The client of one server (``127.0.0.1:8001``), for every model of a table. To be made on its event loop.
+    """The client of one server, for every model of a table. To be made on its event loop.
 
-    The methods take as long as Triton does.
+    The addresses are ``unix:PATH``. The methods take as long as Triton does.
     """
 
     def __init__(self, grpc_url: str, http_url: str) -> None:
         self._signatures: dict[Model, Signature] = {}
         self._client = InferenceServerClient(grpc_url, channel_args=_CHANNEL)
         self._session = aiohttp.ClientSession(
-            f"http://{http_url}",
-            connector=aiohttp.TCPConnector(limit=0),
+            "http://tritonserver",
+            connector=aiohttp.UnixConnector(http_url.removeprefix(UNIX), limit=0),
             timeout=aiohttp.ClientTimeout(total=None),
             skip_auto_headers=("Accept-Encoding", "User-Agent"),
             cookie_jar=aiohttp.DummyCookieJar(),

@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _START = 19  # of the fields of /proc/PID/stat after the name; the state is field 0, the parent field 1
+_ENVIRONMENT = 47  # env_start, before env_end
 _ENDED = (b"Z", b"X")
 _PSS = re.compile(rb"^(Pss|Pss_Anon): +(\d+) kB$", re.MULTILINE)
 _BELONGS = re.compile(rb"\(fused:(\d+)$")
@@ -123,6 +125,17 @@ def die_with_parent(adopt: bool = False) -> Callable[[], None]:
 def adopt_orphans() -> None:
     """Make this process the parent of its descendants whose own parent has ended."""
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+@cache
+def hide_environment() -> None:
+    """Empty what /proc/PID/environ shows of this process: its variables as it was started, with the user's credentials,
+    which processes that it starts with others could read there. ``os.environ`` stays as it is."""
+    for name, value in os.environ.items():
+        os.environ[name] = value  # the C library copies it to a place of its own (setenv(3))
+    fields = short_file(os.getpid(), "stat").rpartition(b")")[2].split()
+    start, end = int(fields[_ENVIRONMENT]), int(fields[_ENVIRONMENT + 1])
+    ctypes.memset(start, 0, end - start)
 
 
 def has_ended(pid: int) -> bool:

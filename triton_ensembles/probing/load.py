@@ -3,6 +3,7 @@
 import http.client
 import select
 import time
+from functools import partial
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
@@ -20,7 +21,8 @@ class LostError(Exception):
 def load(server: ServerProcess, model: str, folder: Path, seconds: float) -> str:
     """Load the model in ``folder``, and return why that failed, "" if it did not. Raises :class:`LostError`."""
     start = server.written_log.stat().st_size
-    api = RepositoryApi(server.http_url, lambda connection: wait_for_answer(connection, server, seconds, start, folder))
+    wait = partial(wait_for_answer, server=server, seconds=seconds, start=start, folder=folder)
+    api = RepositoryApi(server.http_url, server.secret, wait)
     try:
         text = api.load(model)
     except EnsembleError as error:

@@ -17,7 +17,7 @@ from triton_ensembles.probing.stream import answered
 from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.model_config import ModelConfig, config_of
 from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.server_process import BUSY_ABORT
+from triton_ensembles.triton.server_process import BUSY_ABORT, Reach
 
 # A server that loads what it is told to, one model after the other, and does not wait long at its end.
 _ARGUMENTS = ("--model-control-mode=explicit", "--exit-timeout-secs=2")
@@ -56,7 +56,12 @@ class Prober:
         self._codes = {name: code_of(self.repository / name) for name in self.models}
         while True:
             server = TritonServer(
-                [self.repository], arguments=_ARGUMENTS, completes=self.completes, python=self.python, home=self.home
+                [self.repository],
+                arguments=_ARGUMENTS,
+                completes=self.completes,
+                reach=Reach.SOCKETS,
+                python=self.python,
+                home=self.home,
             )
             server.start()
             try:

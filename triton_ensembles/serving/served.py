@@ -43,6 +43,7 @@ from triton_ensembles.triton.installed import image_of_server
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, config_of, read_config
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.server_process import Reach
 from triton_ensembles.triton.stubs import require_interpreter
 from triton_ensembles.triton.targets import CPU, Target, fused, target_of
 
@@ -123,6 +124,7 @@ def server_of(
     *,
     ports: Ports | None = None,
     arguments: Sequence[str] = (),
+    reach: Reach = Reach.PROGRAMS,
     log: Path | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> TritonServer:
@@ -133,6 +135,7 @@ def server_of(
         [source.repository for source in all_served],
         ports=ports,
         arguments=arguments,
+        reach=reach,
         completes=not all(source.is_complete for source in all_served),
         log=log,
         python=one_python({source.name: source.python for source in all_served}),

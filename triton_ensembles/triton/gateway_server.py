@@ -8,19 +8,20 @@ from typing import Unpack
 
 from triton_ensembles.ground.paths import IMPORTED_FROM
 from triton_ensembles.triton.ports import LOOPBACK
-from triton_ensembles.triton.server_process import ServerCommand, ServerOptions, ServerProcess
+from triton_ensembles.triton.server_process import Reach, ServerCommand, ServerOptions, ServerProcess
 
 TABLE = "models.toml"
 
 
 class GatewayServer(ServerProcess):
-    """Serves the models of a gateway's table on the loopback interface, by the entry point of the container.
+    """Serves the models of a gateway's table on the loopback interface, by the entry point of the container, whose
+    Triton listens on Unix sockets.
 
     ``folder`` is the unpacked archive: a model repository with the table, ``models.toml``, in it. ``environment`` has
     the container's variables. The other arguments and the errors are those of :class:`ServerProcess`.
     """
 
-    port_names = ("sagemaker", "http", "grpc", "metrics")
+    port_names = ("sagemaker",)
     ready_route = ("sagemaker", "/ping")
 
     def __init__(
@@ -28,7 +29,7 @@ class GatewayServer(ServerProcess):
     ) -> None:
         super().__init__(**options)
         folder = folder.resolve()
-        flags = [f"--model-repository={folder}", *self.listens("http", "grpc", "metrics")]
+        flags = [f"--model-repository={folder}", *self.listens("http", "grpc", "metrics", over=Reach.SOCKETS)]
         gateway = [f"--table={folder / TABLE}", f"--host={LOOPBACK}", f"--port={self.ports.sagemaker}"]
         gateway += [f"--grpc={self.grpc_url}", f"--http={self.http_url}"]
         self.command = ServerCommand(

@@ -7,7 +7,7 @@ the user's cache folder (``paths.user_folder``).
                    nvidia_pytriton.libs/                       the libraries that those link to
                    bin/perf_analyzer                           from tritonclient
                    perf_libs/                                  the two libraries that it links to
-                   files.json                                  the digest of each file above
+                   installed.json                              the digest of each file above
                    backends-3.11-…/                            the folder for --backend-directory (stubs.py)
 
 The wheels' Python requirements are not installed: they pin packages that the server does not need.
@@ -26,14 +26,14 @@ from typing import ClassVar
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest, files_in, locked, remove
 from triton_ensembles.ground.paths import HOME_VARIABLE, SETUP, user_folder
-from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
 from triton_ensembles.triton.machine import check_machine
 from triton_ensembles.triton.releases import version
+from triton_ensembles.triton.sagemaker_socket import put_sagemaker_on_socket
 from triton_ensembles.triton.wheels import download_wheels
 
 VERSION = "2.51.0"
 STUB = "triton_python_backend_stub"  # the process that runs a Python model; one in the model's folder is preferred
-_FILES = "files.json"
+_FILES = "installed.json"
 LIBRARIES = "nvidia_pytriton.libs"
 WHEELS = Path(__file__).parent / "requirements" / "triton.txt"
 
@@ -110,6 +110,9 @@ def find_home(root: Path | None = None) -> TritonHome:
     for binary in (home.tritonserver, home.perf_analyzer, *backend):
         if not binary.is_file():
             raise EnsembleError("this binary of Triton is missing", path=binary, cure=f"run: {SETUP}")
+    if not (home.folder / _FILES).is_file():
+        message = "an earlier version of this program has installed this Triton: web pages can reach its SageMaker port"
+        raise EnsembleError(message, path=home.folder, cure=f"run: {SETUP}")
     return home
 
 
@@ -134,7 +137,7 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
         if _is_whole(target):
             return find_home(root)
         if target.exists():
-            progress(f"{root.name}/{VERSION} is damaged, so it is made again")
+            progress(f"{root.name}/{VERSION} is damaged, or of an earlier version, so it is made again")
         progress(f"installing tritonserver {VERSION} and perf_analyzer into {root.name}/ (from two wheels, 70 MB)")
         with tempfile.TemporaryDirectory(dir=root) as scratch:
             wheels = Path(scratch) / "wheels"
@@ -169,7 +172,7 @@ def _unpack(wheels: Path, home: TritonHome) -> None:
                     home.perf_analyzer.write_bytes(archive.read(member))
     for binary in (home.tritonserver, home.perf_analyzer, *home.folder.glob("pytriton/tritonserver/*/*/*stub")):
         binary.chmod(0o755)
-    bind_sagemaker_to_loopback(home.tritonserver)
+    put_sagemaker_on_socket(home.tritonserver)
     home.perf_libraries.mkdir()
     for name, pattern in PERF_LIBRARIES.items():
         (library,) = home.libraries.glob(pattern)

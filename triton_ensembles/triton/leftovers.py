@@ -1,9 +1,10 @@
-"""Leftovers of a tritonserver that was killed: shared memory of Python steps and their unpacked environments."""
+"""Leftovers of a tritonserver that was killed: shared memory of Python steps, their unpacked environments, sockets."""
 
 import contextlib
 import shutil
 from pathlib import Path
 
+from triton_ensembles.triton.sockets import socket_folders
 from triton_ensembles.triton.unpacked_environments import UnpackedEnvironments
 
 
@@ -12,6 +13,7 @@ class Leftovers:
 
     def __init__(self, starter: int, port: int | str = "") -> None:
         self.shared_memory = f"triton_ensembles_{starter}_{port}"  # what the names of its regions begin with
+        self.folders = f"{self.shared_memory}{'_' if port else ''}"  # and those of folders of sockets
         self.environments = UnpackedEnvironments()
 
     def find(self, pid: int, *, again: bool = True) -> None:
@@ -27,3 +29,8 @@ class Leftovers:
             shutil.rmtree(folder, ignore_errors=True)
         for region in Path("/dev/shm").glob(f"{self.shared_memory}*"):
             region.unlink(missing_ok=True)
+
+    def remove_folders(self) -> None:
+        """Remove the folders of sockets, which a process that stops its servers removes itself."""
+        for folder in socket_folders(self.folders):
+            shutil.rmtree(folder, ignore_errors=True)

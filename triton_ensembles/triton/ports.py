@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import socket
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 
 from triton_ensembles.ground.errors import EnsembleError
@@ -70,14 +69,3 @@ def _reusing_socket() -> socket.socket:
     bound = socket.socket()
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return bound
-
-
-def answers(port: int, path: str) -> bool:
-    """Whether a GET of ``path`` at a port of the loopback interface is answered with 200."""
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=5)  # never by way of a proxy (http_proxy)
-    with closing(connection):
-        try:
-            connection.request("GET", path)
-            return connection.getresponse().status == http.HTTPStatus.OK
-        except (OSError, http.client.HTTPException):
-            return False

@@ -13,15 +13,19 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.secret import Secret
+from triton_ensembles.triton.sockets import connection_to
 
 Wait = Callable[[http.client.HTTPConnection], None]
 
 
 @dataclass(frozen=True)
 class RepositoryApi:
-    """``url``: ``127.0.0.1:8000``, as in :class:`TritonServer`. ``wait``: returns when there is an answer to read."""
+    """``url``: ``127.0.0.1:8000`` or ``unix:PATH``, as of :class:`TritonServer`, with its secret. ``wait``: returns
+    when there is an answer to read."""
 
     url: str
+    secret: Secret
     wait: Wait | None = None
 
     def ready(self) -> frozenset[str]:
@@ -46,9 +50,9 @@ class RepositoryApi:
 
     def _post(self, path: str) -> tuple[int, bytes]:
         """Waits as long as a load takes. Raises :class:`EnsembleError` when the server ends before it answers."""
-        connection = http.client.HTTPConnection(self.url)
+        connection = connection_to(self.url)
         try:
-            connection.request("POST", f"/v2/repository/{path}")
+            connection.request("POST", f"/v2/repository/{path}", headers=dict(self.secret.http))
             if self.wait:
                 self.wait(connection)
             answer = connection.getresponse()

@@ -9,8 +9,10 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import LOCAL
 from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.sagemaker_entry_point import server_command
+from triton_ensembles.triton.sagemaker_socket import has_sagemaker_socket
 from triton_ensembles.triton.sagemaker_variables import ALLOW_METRICS, MULTI_MODEL, Release, honored
-from triton_ensembles.triton.server_process import ServerOptions, ServerProcess
+from triton_ensembles.triton.secret import ALL, LOADING, covers_sagemaker
+from triton_ensembles.triton.server_process import Reach, ServerOptions, ServerProcess
 
 PORT_VARIABLES = {"metrics": "SAGEMAKER_TRITON_METRICS_PORT", "grpc": "SAGEMAKER_TRITON_GRPC_PORT"}
 # Of each step, for the status page. Triton's own choice has 0.95 and 0.999, too, and takes half as long again.
@@ -21,7 +23,8 @@ _METRICS_ON = ("--allow-metrics=true", "--allow-metrics=True", "--allow-metrics=
 
 
 class SageMakerServer(ServerProcess):
-    """Serves one repository as docker/sagemaker/serve does, on free ports of the loopback interface.
+    """Serves one repository as docker/sagemaker/serve does, on Unix sockets, since on SageMaker nobody reaches the
+    container's ports either. Only a Triton of somebody else (``home``) has its SageMaker port open to all.
 
     Metrics are on unless the environment switches them off (the script's default), because the local platform reads
     them.
@@ -29,13 +32,14 @@ class SageMakerServer(ServerProcess):
     Args:
         repository: the folder that the container sees: an empty one for a multi-model container.
         environment: the container's variables; by default those of a multi-model container. Ports for metrics and gRPC
-            that they name are used. What the script would refuse raises :class:`EnsembleError`.
+            that they name are TCP ports on loopback. What the script would refuse raises :class:`EnsembleError`.
+        reach: who may talk to KServe v2, where the environment turns it on: SOCKETS or SECRET.
         release: whose script it is; that of this server by default.
 
     The other arguments and errors are those of :class:`ServerProcess`.
     """
 
-    port_names = ("sagemaker", "metrics")
+    port_names: tuple[str, ...] = ("sagemaker", "metrics")
     ready_route = ("sagemaker", "/ping")
 
     def __init__(
@@ -44,6 +48,7 @@ class SageMakerServer(ServerProcess):
         environment: Mapping[str, str] | None = None,
         *,
         release: Release = LOCAL,
+        reach: Reach = Reach.SOCKETS,
         **options: Unpack[ServerOptions],
     ) -> None:
         super().__init__(**options)
@@ -56,8 +61,17 @@ class SageMakerServer(ServerProcess):
         }
         platform |= {variable: str(getattr(self.ports, name)) for name, variable in PORT_VARIABLES.items()}
         command = server_command(kept, repository.resolve(), release, platform)
-        own = [f"--{name}-address={LOOPBACK}" for name in ("metrics", "grpc", "http")]
-        own += [f"--http-port={self.ports.http}", *(f"--metrics-config=summary_{summary}" for summary in _SUMMARIES)]
+        named = {name for name, variable in PORT_VARIABLES.items() if kept.get(variable)}
+        own = self.listens(*(name for name in ("metrics", "grpc", "http") if name not in named), over=reach)
+        own += [f"--{name}-address={LOOPBACK}" for name in sorted(named)]
+        if self._home is None or has_sagemaker_socket(self._home.tritonserver):
+            self.sockets |= {"sagemaker"}
+            self.port_names = tuple(name for name in self.port_names if name != "sagemaker")
+        if reach is Reach.SECRET:
+            own += self.secret.demanded(self.version, http=ALL, grpc=ALL)
+        elif "grpc" in named or covers_sagemaker(self.version):
+            own += self.secret.demanded(self.version, http=ALL, grpc=LOADING)
+        own += [f"--metrics-config=summary_{summary}" for summary in _SUMMARIES]
         passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}
         self.command = replace(command, arguments=(*command.arguments, *own), environment=passed, contained=True)
         self.metrics_on = any(flag in command.arguments for flag in _METRICS_ON)

@@ -11,7 +11,8 @@ from typing import Unpack
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.bare_python import NO_BYTECODE
-from triton_ensembles.triton.server_process import ServerCommand, ServerOptions, ServerProcess
+from triton_ensembles.triton.secret import ALL, CHANGING, LOADING
+from triton_ensembles.triton.server_process import Reach, ServerCommand, ServerOptions, ServerProcess
 
 
 class TritonServer(ServerProcess):
@@ -22,11 +23,12 @@ class TritonServer(ServerProcess):
         arguments: further flags of tritonserver.
         completes: whether the server completes configs that leave out what a model's file says. For that it starts
             each Python step once more.
+        reach: who may talk to it.
 
     The other arguments and the errors are those of :class:`ServerProcess`.
     """
 
-    port_names = ("http", "grpc", "metrics")
+    port_names: tuple[str, ...] = ("http", "grpc", "metrics")
     ready_route = ("http", "/v2/health/ready")
 
     def __init__(
@@ -35,6 +37,7 @@ class TritonServer(ServerProcess):
         *,
         arguments: Sequence[str] = (),
         completes: bool = False,
+        reach: Reach = Reach.PROGRAMS,
         **options: Unpack[ServerOptions],
     ) -> None:
         super().__init__(**options)
@@ -46,7 +49,13 @@ class TritonServer(ServerProcess):
                 cure = "unpack an archive first, or serve it with: triton-ensembles serve ARCHIVE"
                 raise EnsembleError("this is not the folder of a model repository", path=folder, cure=cure)
         own = [f"--model-repository={folder.resolve()}" for folder in folders]
-        own += self.listens(*self.port_names)
+        own += self.listens(*self.port_names, over=reach)
+        if reach is Reach.SECRET:
+            own += self.secret.demanded(self.version, http=ALL, grpc=ALL)
+        elif reach is Reach.PROGRAMS:
+            # No browser speaks gRPC's HTTP/2, but other users of the machine do.
+            loads = any("model-control-mode" in argument for argument in arguments)
+            own += self.secret.demanded(self.version, http=CHANGING, grpc=LOADING if loads else ())
         own += [] if completes else ["--disable-auto-complete-config"]
         # The repositories are people's own folders: nothing is written into them.
         self.command = ServerCommand((*own, *arguments), {NO_BYTECODE: "1"})

@@ -4,12 +4,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import ClassVar, Self, TypedDict
 
@@ -17,9 +17,12 @@ from triton_ensembles.ground import processes
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends import PACKAGES
 from triton_ensembles.triton import log as server_log
-from triton_ensembles.triton.home import Installation, find_home, server_python
+from triton_ensembles.triton.home import VERSION, Installation, find_home, server_python
 from triton_ensembles.triton.leftovers import Leftovers
-from triton_ensembles.triton.ports import LOOPBACK, Ports, answers
+from triton_ensembles.triton.ports import LOOPBACK, Ports
+from triton_ensembles.triton.sagemaker_socket import NAME as SAGEMAKER_SOCKET
+from triton_ensembles.triton.secret import Secret
+from triton_ensembles.triton.sockets import UNIX, answers, socket_folder
 from triton_ensembles.triton.stubs import prepare_stubs
 
 # How long tritonserver waits for open connections (also idle keep-alive connections) before it exits.
@@ -32,6 +35,14 @@ _ROUNDS = 5  # of ending such processes, which may start others meanwhile
 _OF_A_CONTAINER = frozenset({"HOME", "HOSTNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "USER"})
 _LOOK_SECONDS = 1.0  # between looks at the log for a model that will never be loaded
 _KILL_SECONDS = 5.0  # that the kernel may take to end one
+
+
+class Reach(Enum):
+    """Who may talk to the ports of a server over which clients infer (docs/security.md)."""
+
+    PROGRAMS = "all programs: what loads, changes or reads more than an answer demands the secret over HTTP"
+    SECRET = "what knows the secret, over TCP, as perf_analyzer needs it"
+    SOCKETS = "this user, over Unix sockets"
 
 
 class BusyAbortError(EnsembleError):
@@ -79,10 +90,12 @@ class ServerProcess:
     A busy port, a missing binary or Python, or a server that does not start (with its reason) raises EnsembleError.
     """
 
-    port_names: ClassVar[tuple[str, ...]]
-    """The ports of :class:`Ports` that this kind of server needs."""
+    port_names: tuple[str, ...]
+    """The TCP ports of :class:`Ports` that this server needs."""
+    sockets: frozenset[str] = frozenset()
+    """Those that are Unix sockets instead, which only its user can open."""
     ready_route: ClassVar[tuple[str, str]]
-    """One of these ports and the path that answers there with status 200 once the server is ready."""
+    """One of all these and the path that answers there with status 200 once the server is ready."""
     command: ServerCommand
     metrics_on = True
     """Whether the server publishes metrics."""
@@ -100,7 +113,11 @@ class ServerProcess:
         self._home = home
         self._resources = contextlib.ExitStack()
         self.ports = ports or self._resources.enter_context(Ports.reserved())
-        self.log = log or Path(self._resources.enter_context(tempfile.TemporaryDirectory(prefix="triton-"))) / "log"
+        self._leftovers = Leftovers(os.getpid(), self.ports.metrics)
+        self.secret = Secret()  # of those APIs over TCP that demand one
+        # Of its sockets, and where it runs: the stub's sys.path begins with '', which must not be the user's folder.
+        self._folder = Path(self._resources.enter_context(socket_folder(self._leftovers.folders)))
+        self.log = log or self._folder / "log"
         self.written_log = self.log  # as it is read, also when its path has been removed; see launch()
         self._append_log = append_log
         self.python = python or (home.python if home else server_python())
@@ -110,32 +127,49 @@ class ServerProcess:
         self._progress = progress
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Lock()
-        self._leftovers = Leftovers(os.getpid(), self.ports.metrics)
 
     @property
     def http_url(self) -> str:
-        """``127.0.0.1:8000``, of KServe v2: the form that tritonclient takes."""
-        return f"{LOOPBACK}:{self.ports.http}"
+        """``127.0.0.1:8000``, of KServe v2: the form that tritonclient takes. ``unix:PATH`` if it is a socket."""
+        return self._url("http")
 
     @property
     def grpc_url(self) -> str:
         """``127.0.0.1:8001``, as ``http_url``."""
-        return f"{LOOPBACK}:{self.ports.grpc}"
+        return self._url("grpc")
 
     @property
     def metrics_url(self) -> str:
-        """``127.0.0.1:8002``."""
-        return f"{LOOPBACK}:{self.ports.metrics}"
+        """``127.0.0.1:8002``, as ``http_url``."""
+        return self._url("metrics")
 
     @property
     def sagemaker_url(self) -> str:
-        """``127.0.0.1:8080``, the port of a SageMaker container."""
-        return f"{LOOPBACK}:{self.ports.sagemaker}"
+        """``127.0.0.1:8080``, the port of a SageMaker container, as ``http_url``."""
+        return self._url("sagemaker")
 
-    def listens(self, *names: str) -> list[str]:
-        """The flags by which tritonserver listens at these ports of the loopback interface."""
-        addresses = [f"--{name}-address={LOOPBACK}" for name in names]
-        return addresses + [f"--{name}-port={getattr(self.ports, name)}" for name in names]
+    @property
+    def version(self) -> str:
+        """Of the tritonserver that it starts, such as "2.51.0"."""
+        return self._home.version if self._home else VERSION
+
+    def _url(self, name: str) -> str:
+        port = getattr(self.ports, name)
+        if name not in self.sockets:
+            return f"{LOOPBACK}:{port}"
+        return f"{UNIX}{self._socket(name)}" + (f":{port}" if name == "grpc" else "")
+
+    def _socket(self, name: str) -> Path:
+        return self._folder / (SAGEMAKER_SOCKET if name == "sagemaker" else name)
+
+    def listens(self, *names: str, over: Reach) -> list[str]:
+        """The flags by which tritonserver listens there, on sockets or at ports of the loopback interface."""
+        on_sockets = {Reach.SOCKETS: names, Reach.SECRET: ("metrics",), Reach.PROGRAMS: ()}[over]
+        self.sockets |= frozenset(on_sockets)
+        self.port_names = tuple(name for name in self.port_names if name not in self.sockets)
+        addresses = {name: f"{UNIX}{self._socket(name)}" if name in self.sockets else LOOPBACK for name in names}
+        ports = [f"--{name}-port={getattr(self.ports, name)}" for name in names]
+        return [f"--{name}-address={address}" for name, address in addresses.items()] + ports
 
     @property
     def pid(self) -> int:
@@ -165,9 +199,13 @@ class ServerProcess:
         self._launches += 1
         home = self._home or find_home()
         backends, variables = prepare_stubs(home, self.python)
+        if self.command.contained:
+            processes.hide_environment()
         names = os.environ.keys() & _OF_A_CONTAINER if self.command.contained else os.environ.keys()
         inherited = {name: os.environ[name] for name in names if not name.startswith("PYTHON") and name != PACKAGES}
         self.ports.refuse_busy(self.port_names)
+        for name in self.sockets:  # of an earlier launch
+            Path(self._url(name).removeprefix(UNIX)).unlink(missing_ok=True)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         arguments = [
             *self.command.runner,
@@ -192,7 +230,7 @@ class ServerProcess:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 env={**inherited, **variables, **self.command.environment, **mark},
-                cwd=home.folder,  # the stub's sys.path begins with '', which must not be the user's folder
+                cwd=self._folder,
                 start_new_session=True,  # so that Ctrl-C reaches only this process, which stops the server
                 preexec_fn=processes.die_with_parent(adopt=True),
             )
@@ -234,13 +272,13 @@ class ServerProcess:
 
     def _wait(self) -> None:
         name, path = self.ready_route
-        port = getattr(self.ports, name)
+        url = self._url(name)
         started = reported = looked = time.monotonic()
         stuck: list[str] = []
         while True:
             if processes.has_ended(self.pid):
                 raise self._failure("tritonserver stopped while it loaded", server_log.read_failure(self._records()))
-            if answers(port, path):
+            if answers(url, path, self.secret.http):
                 return
             now = time.monotonic()
             if now - looked >= _LOOK_SECONDS:

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-import requests
 
 from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host
+from tests.running import sent
 from triton_ensembles.endpoint.hosting.variant import trim_log
 from triton_ensembles.triton.ports import Ports
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 def metrics(url: str) -> str:
-    return requests.get(f"http://{url}/metrics", timeout=60).text
+    return sent(url, "GET", "/metrics")[1].decode()
 
 
 async def test_tritons_own_metrics_are_on_the_port_that_was_set_until_another_server_has_it(host: Host) -> None:

@@ -21,6 +21,7 @@ from checkout import ENSEMBLES, ROOT
 from tests.files import write_files
 from tests.processes import wait_until
 from tests.running import serving
+from triton_ensembles.triton.clients import grpc_client
 from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, parse_config, read_config
 from triton_ensembles.triton.server import TritonServer
 
@@ -71,7 +72,7 @@ class ModelServer:
     _numbers: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
-        self.client = triton.InferenceServerClient(self.server.grpc_url)  # usable from many threads
+        self.client = grpc_client(self.server)  # usable from many threads
 
     def load(self, name: str, config: str, files: Mapping[str, bytes]) -> None:
         """Write a model and load it; ``files`` are relative to its folder ("1/model.onnx")."""

@@ -13,6 +13,7 @@ from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.running import serving
 from tests.runtime.backends.networks import model_of
+from triton_ensembles.triton.clients import http_client
 from triton_ensembles.triton.server import TritonServer
 
 FLOAT = TensorProto.FLOAT
@@ -58,10 +59,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[http.InferenceS
     ov.save_model(graph, repository / "layout" / "1" / "model.xml")
     written(repository, "refused", doubling(3, 2), 'backend: "onnxruntime" max_batch_size: 8')
     flags = ("--exit-on-error=false", "--strict-readiness=false")
-    with (
-        serving(TritonServer([repository], completes=True, arguments=flags)) as server,
-        http.InferenceServerClient(server.http_url) as client,
-    ):
+    with serving(TritonServer([repository], completes=True, arguments=flags)) as server, http_client(server) as client:
         yield client
 
 

@@ -1,14 +1,17 @@
 """A server with SageMaker's routes; fused ensembles are loaded as SageMaker does: each has a folder of its own."""
 
 import json
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.running import serving
+from tests.running import sent, serving
 from tests.runtime.fused.forms import stage_chain
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
+
+
+class RefusedError(Exception):
+    """The text of an answer with a status of 400 or more."""
 
 
 class Endpoint:
@@ -33,7 +36,7 @@ class Endpoint:
         self._send("DELETE", f"/models/{name}", None, name)
 
     def answer(self, name: str, id: str = "", shape: Sequence[int] = (2,)) -> list[float]:
-        """The answer to 1 and 2 in a request with this id. Raises HTTPError."""
+        """The answer to 1 and 2 in a request with this id. Raises RefusedError."""
         tensor = {"name": "X", "datatype": "FP32", "shape": shape, "data": [1, 2]}
         body = json.dumps({"inputs": [tensor], "id": id}).encode()
         answer = json.loads(self._send("POST", f"/models/{name}/invoke", body, name))
@@ -41,9 +44,10 @@ class Endpoint:
 
     def _send(self, method: str, path: str, body: bytes | None, target: str) -> bytes:
         headers = {"X-Amzn-SageMaker-Target-Model": f"{target}.tar.gz", "Content-Type": "application/json"}
-        request = urllib.request.Request(f"http://{self.server.sagemaker_url}{path}", body, headers, method=method)
-        with urllib.request.urlopen(request, timeout=300) as answer:
-            return bytes(answer.read())
+        status, answer = sent(self.server.sagemaker_url, method, path, body, headers)
+        if status >= 400:
+            raise RefusedError(answer.decode())
+        return answer
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from tests.processes import wait_until
 from tests.running import serving
 from triton_ensembles.building.places import Places
 from triton_ensembles.ground.processes import descendants
+from triton_ensembles.triton.clients import http_client
 from triton_ensembles.triton.server import TritonServer
 
 
@@ -68,7 +69,7 @@ def test_instances_add_up_also_after_their_processes_died(two: TritonServer) -> 
 
 def test_they_end_with_the_model_and_begin_again_with_it(two: TritonServer) -> None:
     """Otherwise a server that loads and unloads thousands of models keeps the steps of all of them."""
-    with http.InferenceServerClient(two.http_url) as client:
+    with http_client(two) as client:
         ask(two, 4)
         for _ in range(3):
             client.unload_model(chain.NAME)

@@ -17,6 +17,7 @@ from tests.running import serving
 from tests.runtime.fused.forms import stage_chain
 from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.runtime.fused.plan import PLAN
+from triton_ensembles.triton.clients import grpc_client
 from triton_ensembles.triton.server import TritonServer
 
 STEP = Path(__file__).with_name("hurt_step.py").read_text()
@@ -78,7 +79,7 @@ class Hurt:
 
     def __init__(self, server: TritonServer, repository: Path, folder: Path) -> None:
         self.server, self.repository, self._folder = server, repository, folder
-        self.client = grpc.InferenceServerClient(server.grpc_url)
+        self.client = grpc_client(server)
 
     def add(self, name: str, instances: int = 1, weights: bytes = b"", **steps: str) -> Path:
         """Stage a fused ensemble; return its version folder."""

@@ -19,6 +19,7 @@ from triton_ensembles.probing.probe import Prober
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract
 from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.triton.sockets import connection_to
 
 _LOAD_SECONDS = 600  # SageMaker gives the download and the load of a model ten minutes
 # On a machine that is very busy, stubs start so slowly that tritonserver 2.51.0 gives up and aborts.
@@ -88,7 +89,7 @@ def prove(
 
 def _reasons(server: SageMakerServer, name: str, folder: Path) -> tuple[list[str], bool]:
     """Why the model does not load, nothing if it does; and whether the server ended meanwhile."""
-    connection = http.client.HTTPConnection(server.sagemaker_url)
+    connection = connection_to(server.sagemaker_url)
     body = json.dumps({"model_name": "proof", "url": str(folder)})
     headers = {"X-Amzn-SageMaker-Target-Model": name, "Content-Type": "application/json"}
     with contextlib.closing(connection):

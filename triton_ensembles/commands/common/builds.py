@@ -20,6 +20,7 @@ from triton_ensembles.starter.fused import build_fused
 from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.server_process import Reach
 from triton_ensembles.triton.targets import Target
 
 
@@ -142,7 +143,12 @@ def serve_all(
     return sources + [served(path, scratch, output.progress(), server=server) for path in names.paths]
 
 
-def server_for(all_served: Sequence[Served], ports: Ports | None = None, arguments: Sequence[str] = ()) -> TritonServer:
+def server_for(
+    all_served: Sequence[Served],
+    ports: Ports | None = None,
+    arguments: Sequence[str] = (),
+    reach: Reach = Reach.PROGRAMS,
+) -> TritonServer:
     """A server for them, not started yet, on free ports if none are given.
     Raises :class:`EnsembleError`: they are for different Pythons, or two have a model of one name."""
     say = output.progress()
@@ -150,6 +156,7 @@ def server_for(all_served: Sequence[Served], ports: Ports | None = None, argumen
         all_served,
         ports=ports,
         arguments=arguments,
+        reach=reach,
         log=log_of(ports.http if ports else None),
         progress=lambda seconds: say(f"  loading, {seconds:.0f} s"),
     )

@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from hmac import compare_digest
 from http import HTTPStatus
 from threading import Lock
 from typing import Any
@@ -24,6 +25,7 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.aws_services.disk import Stored
 from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE, Fault
+from triton_ensembles.endpoint.aws_services.secret import SECRET
 from triton_ensembles.endpoint.aws_services.uploads import received
 
 _log = logging.getLogger(__name__)
@@ -33,6 +35,7 @@ _UNREADABLE = (
     "The request cannot be read: its operation is unknown, or its parameters or XML are not those of the operation. "
     "s3.log has the details."
 )
+_SECRET = f"HTTP_{SECRET.upper().replace('-', '_')}"
 _LONGEST_KEY = 1024  # bytes, of which WSGI makes one character each
 Start = Callable[..., Any]
 
@@ -53,14 +56,18 @@ class S3Request(BackendRequest):  # type: ignore[misc]
 
 
 class Application:
-    """The WSGI application."""
+    """The WSGI application. ``secret``: what each request must have; a web page, which does not, could otherwise store
+    an archive, whose code then runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
         self._lock = Lock()
         self._completing = Lock()
         self._services: dict[str, Flask] = {}
 
     def __call__(self, environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
+        if not compare_digest(environ.get(_SECRET, "").encode(), self._secret.encode()):
+            return _error(start_response, Fault("AccessDenied", "Access Denied", 403))
         headers = {"Authorization": environ.get("HTTP_AUTHORIZATION", "")}
         query = environ.get("QUERY_STRING", "")
         service = signed_service(f"?{query}", headers) or "s3"

@@ -13,9 +13,11 @@ from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
+from triton_ensembles.ground.web_pages import INERT
 
 # Hop-by-hop headers (RFC 9110, 7.6.1). Expect is answered here.
 _HOP = {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "proxy-connection"}
+_CORS = re.compile("access-control-", re.IGNORECASE)  # moto lets every page read all answers
 _FAILURES = {
     400: ("InvalidRequest", "the request cannot be read: its operation is unknown, or a value has the wrong format"),
     403: ("AccessDenied", "Access Denied"),
@@ -80,7 +82,9 @@ def _error(request: web.BaseRequest, code: str, message: str, status: int) -> we
 
 async def _send_back(request: web.BaseRequest, answer: aiohttp.ClientResponse) -> web.StreamResponse:
     response = web.StreamResponse(status=answer.status, reason=answer.reason)
-    response.headers.extend((name, value) for name, value in answer.headers.items() if name.lower() not in _HOP)
+    kept = (item for item in answer.headers.items() if not (item[0].lower() in _HOP or _CORS.match(item[0])))
+    response.headers.extend(kept)
+    response.headers.update(INERT)  # whatever it is: an object may be called a page
     await response.prepare(request)
     try:
         async for piece in answer.content.iter_any():

@@ -1,13 +1,17 @@
-"""Starts and stops the S3 process."""
+"""Starts and stops the S3 process, which answers only who knows its secret."""
 
 import asyncio
 import os
+import secrets
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from triton_ensembles.endpoint.aws_services.secret import SECRET
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import IMPORTED_FROM
 from triton_ensembles.ground.processes import die_with_parent
@@ -18,30 +22,60 @@ _START_SECONDS = 60
 _FRUGAL = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 * 1024)}
 
 
+# All that it has of this process's environment: models, which run as the same user, can read its own.
+_PASSED = frozenset({"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "TZ"})
+
+
+@dataclass(frozen=True)
+class Backing:
+    """The S3 process at ``url``, ``http://127.0.0.1:PORT``, where web pages can send requests as well."""
+
+    url: str
+    secret: str
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Those that it demands of each request."""
+        return {SECRET: self.secret}
+
+    def admit(self, client: Any) -> Any:
+        """The boto3 client, whose requests have these headers from now on."""
+        client.meta.events.register("before-send", self._add_headers)
+        return client
+
+    def _add_headers(self, request: Any, **_: object) -> None:
+        for name, value in self.headers.items():
+            request.headers[name] = value
+
+
 @asynccontextmanager
-async def s3_process(scratch: Path, log: Path, region: str) -> AsyncIterator[str]:
+async def s3_process(scratch: Path, log: Path, region: str) -> AsyncIterator[Backing]:
     """moto's server in a separate process, so that its memory, locks and CPU time do not slow down requests.
 
-    Yields its URL, as soon as it listens. Its objects are in the folder ``scratch``.
+    Its objects are in the folder ``scratch``. It listens when this yields.
     """
+    secret = secrets.token_urlsafe(32)
+    kept = {name: value for name, value in os.environ.items() if name in _PASSED or name.startswith("PYTHON")}
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "triton_ensembles.endpoint.aws_services.serve"),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             cwd=IMPORTED_FROM,
-            env=os.environ | _FRUGAL | {"TMPDIR": os.fspath(scratch), "AWS_DEFAULT_REGION": region},
+            env=kept | _FRUGAL | {"TMPDIR": os.fspath(scratch), "AWS_DEFAULT_REGION": region},
             start_new_session=True,
             preexec_fn=die_with_parent(),
         )
     try:
-        assert process.stdout is not None
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(f"{secret}\n".encode())
+        process.stdin.close()
         try:
             port = int(await asyncio.wait_for(process.stdout.readline(), _START_SECONDS))
         except (TimeoutError, ValueError) as error:
             raise EnsembleError("the S3 server did not start", path=log, cure="see its log") from error
-        yield f"http://{LOOPBACK}:{port}"
+        yield Backing(f"http://{LOOPBACK}:{port}", secret)
     finally:
         if process.returncode is None:
             process.terminate()

@@ -1,7 +1,8 @@
 """The process that serves S3: ``python -m triton_ensembles.endpoint.aws_services.serve``
 
-It listens on a free port of the loopback interface, prints the port as its only line, and ends on SIGTERM. Objects are
-unnamed files in the folder TMPDIR, and vanish with the process.
+It reads the secret that requests must have from its standard input, listens on a free port of the loopback interface,
+prints the port as its only line, and ends on SIGTERM. Objects are unnamed files in the folder TMPDIR, and vanish with
+the process.
 """
 
 import logging
@@ -26,7 +27,8 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one open file for each object
     for module in (disk, copies, cloudwatch):
         module.install()
-    server = make_server("127.0.0.1", 0, Application(), threaded=True, request_handler=MotoRequestHandler)
+    application = Application(sys.stdin.readline().strip())
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=MotoRequestHandler)
     # Ctrl-C reaches the whole process group; this process ends when its parent tells it to.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -20,7 +20,7 @@ from triton_ensembles.triton.destination import LOCAL
 from triton_ensembles.triton.gateway_server import GatewayServer
 from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
-from triton_ensembles.triton.server_process import BusyAbortError
+from triton_ensembles.triton.server_process import BusyAbortError, Reach
 
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start a server that fails to start
 _GONE_SECONDS = 30.0  # how long the stubs of an unloaded model may take to end
@@ -44,6 +44,7 @@ class Container:
         gateway: whether it is the gateway's container, with its table in the repository.
         release: of the image, whose script reads the variables.
         home: the Triton that it starts; None for the one that ``setup`` has installed.
+        reach: who may talk to KServe v2, where the variables turn it on.
     """
 
     def __init__(
@@ -56,9 +57,10 @@ class Container:
         gateway: bool = False,
         release: tuple[int, int] = LOCAL,
         home: Installation | None = None,
+        reach: Reach = Reach.SOCKETS,
     ) -> None:
         self._make = partial(
-            GatewayServer if gateway else partial(SageMakerServer, release=release),
+            GatewayServer if gateway else partial(SageMakerServer, release=release, reach=reach),
             repository,
             environment,
             log=log,
@@ -107,7 +109,7 @@ class Container:
             await asyncio.to_thread(server.stop, at_once=True)  # it does not listen yet
             raise
         self._server = server
-        self._api = TritonApi(server.sagemaker_url, server.written_log)
+        self._api = TritonApi(server.sagemaker_url, server.secret, server.written_log)
         # Readable once the process has ended, but before it is reaped.
         self._handle = os.pidfd_open(server.pid)
         asyncio.get_running_loop().add_reader(self._handle, self._ended)

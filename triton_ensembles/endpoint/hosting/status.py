@@ -23,7 +23,7 @@ class InstanceStatus:
     memory_bytes: int  # proportional set size of the server and its Python processes
     disk_bytes: int  # of models and of environments
     environment_bytes: int  # of environments that the server has unpacked into /tmp
-    metrics_url: str | None  # "127.0.0.1:PORT" of Triton's metrics; None when the container does not publish them
+    metrics_url: str | None  # of Triton's metrics, as ServerProcess has it; None when the container publishes none
     models: tuple[Model, ...]  # copies, the most recently used first
 
 

@@ -16,10 +16,12 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
+from triton_ensembles.endpoint.connector import base_of, connector_to
 from triton_ensembles.endpoint.hosting.call_order import CallOrder
 from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
 from triton_ensembles.triton.log import read_log
 from triton_ensembles.triton.repository_api import error_in
+from triton_ensembles.triton.secret import Secret
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once
@@ -51,17 +53,18 @@ class ContainerAnswered(Exception):  # noqa: N818
 class TritonApi:
     """The SageMaker port of one tritonserver, from its start to its end. To be made on the event loop that uses it.
 
-    After ``close`` every call raises ContainerDied: the next server at this port knows nothing of what this one loaded.
+    ``url`` is ``unix:PATH``, or ``127.0.0.1:PORT`` where the server is not ours. After ``close`` every call raises
+    ContainerDied: the next server there knows nothing of what this one loaded.
     """
 
-    def __init__(self, url: str, log: Path) -> None:
-        self._url = f"http://{url}"
+    def __init__(self, url: str, secret: Secret, log: Path) -> None:
+        self._url = base_of(url)
         self._log = log
         self._order = CallOrder()
-        self._session = _session()
+        self._session = _session(url, secret)
         # The server loads and unloads in the thread of the connection, and leaves its other connections waiting. A new
         # connection goes to a thread that is free: for each load and unload, and for requests meanwhile.
-        self._new_connections = _session(force_close=True)
+        self._new_connections = _session(url, secret, force_close=True)
         self._busy = 0  # loads and unloads in progress
         self._answers: weakref.WeakSet[aiohttp.ClientResponse] = weakref.WeakSet()
         self.closed = False
@@ -160,10 +163,11 @@ class TritonApi:
         return answer
 
 
-def _session(force_close: bool = False) -> aiohttp.ClientSession:
-    """A client that adds no headers of its own, and passes bodies on as they are."""
+def _session(url: str, secret: Secret, *, force_close: bool = False) -> aiohttp.ClientSession:
+    """A client that adds no headers of its own but the secret, and passes bodies on as they are."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, force_close=force_close),
+        connector=connector_to(url, limit=0, force_close=force_close),
+        headers=secret.http,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
         skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
         cookie_jar=aiohttp.DummyCookieJar(),

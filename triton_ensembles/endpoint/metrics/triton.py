@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
+from triton_ensembles.endpoint.connector import base_of, connector_to
+
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _NAMESPACE = re.compile(r'namespace="[^"]*/models/(?P<hash>[0-9A-Za-z._]+)/model"')
 _MODEL = re.compile(r'(?:^|,)model="(?P<name>[^"]*)"')
@@ -37,7 +39,7 @@ _STEP_TIMES = (*_REQUESTS, *_DURATIONS, *_SUMMARIES)  # what step_times reads
 class Source:
     """One instance."""
 
-    url: str  # "127.0.0.1:PORT" of its metrics
+    url: str  # of its metrics: "unix:PATH" or "127.0.0.1:PORT"
     labels: Mapping[str, str]  # added to each line
     target_models: Mapping[str, str]  # of the archives that it has loaded, by hash
     single: bool  # whether the one target model is all that it ever has
@@ -70,8 +72,7 @@ class TritonMetrics:
     With a hundred models, tritonserver takes 50 ms of a processor for an answer: a third of a second beside loads.
     """
 
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
+    def __init__(self) -> None:
         self._reads: dict[str, asyncio.Task[None]] = {}
         self._latest: dict[str, tuple[float, str]] = {}  # by URL: when it was read, and the text
 
@@ -100,7 +101,10 @@ class TritonMetrics:
     async def _read(self, url: str) -> None:
         try:
             timeout = aiohttp.ClientTimeout(total=_SECONDS)
-            async with self._session.get(f"http://{url}/metrics", timeout=timeout) as reply:
+            async with (
+                aiohttp.ClientSession(connector=connector_to(url), timeout=timeout) as session,
+                session.get(f"{base_of(url)}/metrics") as reply,
+            ):
                 self._latest[url] = time.monotonic(), (await reply.read()).decode(errors="replace")
         except (aiohttp.ClientError, TimeoutError):
             self._latest.pop(url, None)  # it is being restarted

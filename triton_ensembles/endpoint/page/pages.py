@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-import aiohttp
 import jinja2
 from aiohttp import web
 
@@ -18,6 +17,7 @@ from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
 from triton_ensembles.endpoint.page.rows import FOLDED, Choice, Order
 from triton_ensembles.endpoint.page.view import latencies, view
+from triton_ensembles.ground.web_pages import INERT
 
 _HERE = Path(__file__).parent
 _FILES = {"/-/style.css": "text/css", "/-/script.js": "text/javascript"}
@@ -37,19 +37,12 @@ _SAFE = {
 class Pages:
     """The status page and /metrics. ``endpoints`` iterates over those that exist at the time."""
 
-    def __init__(
-        self,
-        url: str,
-        endpoints: Iterable[Endpoint],
-        metrics: Metrics,
-        events: RecentEvents,
-        session: aiohttp.ClientSession,
-    ) -> None:
+    def __init__(self, url: str, endpoints: Iterable[Endpoint], metrics: Metrics, events: RecentEvents) -> None:
         self._url = url
         self._endpoints = endpoints
         self._metrics = metrics
         self._events = events
-        self.triton = TritonMetrics(session)
+        self.triton = TritonMetrics()
         self._closing = False
         loader = jinja2.FileSystemLoader(_HERE)
         self._templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -80,7 +73,7 @@ class Pages:
     async def _prometheus(self, _: web.BaseRequest) -> web.StreamResponse:
         own = await asyncio.to_thread(self._metrics.prometheus.text)  # a thousand models take a while
         triton = await self.triton.exposition(self.sources())
-        headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+        headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8", **INERT}
         return web.Response(body=own + triton.encode(), headers=headers)
 
     async def _live(self, request: web.BaseRequest) -> web.StreamResponse:

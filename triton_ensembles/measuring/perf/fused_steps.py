@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import tritonclient.http as http
@@ -21,6 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from triton_ensembles.measuring.perf.steps import Counters, read_counters
 from triton_ensembles.runtime.fused.plan import PLAN
+from triton_ensembles.triton.sockets import connection_to
 
 _SETTLE_SECONDS = 5.0  # for counters; afterwards what there is counts
 _POLL_SECONDS = 0.1
@@ -39,7 +40,7 @@ def fused_counters(
     instances.
 
     Args:
-        metrics_url: ``127.0.0.1:8002``.
+        metrics_url: ``127.0.0.1:8002`` or ``unix:PATH``.
         steps: their names, in the order of its plan.
 
     Raises:
@@ -55,8 +56,9 @@ def fused_counters(
 
 
 def _counted(metrics_url: str, name: str, steps: Sequence[str]) -> dict[str, Counters]:
-    with urllib.request.urlopen(f"http://{metrics_url}/metrics", timeout=_SETTLE_SECONDS) as reply:
-        text = reply.read().decode()
+    with closing(connection_to(metrics_url, _SETTLE_SECONDS)) as connection:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
     counts = {step: Counter[str]() for step in steps}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

@@ -69,8 +69,7 @@ class LoadGenerator:
         before it looks for the first time (8 of 60 runs of 64 short requests, over gRPC none).
         """
         load = ["--concurrency-range", str(concurrency), "--request-count", str(requests)]
-        arguments = [*self._target("grpc"), *load]
-        run_analyzer(self.home, arguments, self.folder, limit_seconds)
+        self._run("grpc", [*self._target("grpc"), *load], limit_seconds)
 
     def measure(self, concurrency: int, seconds: float, limit_seconds: float = LIMIT_SECONDS) -> ClientTimes:
         """Keep ``concurrency`` requests under way for ``seconds`` and about a fifth more.
@@ -94,8 +93,13 @@ class LoadGenerator:
     def _measured(self, arguments: Sequence[str], limit_seconds: float) -> ClientTimes:
         file = self.folder / arguments[-1]
         file.unlink(missing_ok=True)
-        run_analyzer(self.home, arguments, self.folder, limit_seconds)
+        self._run(self.protocol, arguments, limit_seconds)
         return read_csv(file)
+
+    def _run(self, protocol: str, arguments: Sequence[str], limit_seconds: float) -> None:
+        secret = self.server.secret.grpc if protocol == "grpc" else self.server.secret.http
+        headers = [word for name, value in secret.items() for word in ("-H", f"{name}:{value}")]
+        run_analyzer(self.home, [*headers, *arguments], self.folder, limit_seconds)
 
     @staticmethod
     def _report(seconds: float, name: str) -> list[str]:

@@ -26,8 +26,10 @@ from triton_ensembles.measuring.perf.slowest import Slowest, Window, slowest
 from triton_ensembles.measuring.perf.steps import Counters, StepTimes, composing_models, read_counters, step_times
 from triton_ensembles.project.examples.folder import examples_of
 from triton_ensembles.runtime.fused.plan import BATCHES
+from triton_ensembles.triton.clients import http_client
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.server_process import Reach
 
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)
 SECONDS = 6.0
@@ -81,13 +83,10 @@ def measure(
     own = server or TritonServer(
         list(repositories.values()),
         python=python_of(repositories),
+        reach=Reach.SECRET,
         progress=lambda waited: progress(f"loading, {waited:.0f} s"),
     )
-    with (
-        tempfile.TemporaryDirectory(prefix="perf-") as folder,
-        own as server,
-        http.InferenceServerClient(server.http_url) as client,
-    ):
+    with tempfile.TemporaryDirectory(prefix="perf-") as folder, own as server, http_client(server) as client:
         for name, (repository, source) in models.items():
             try:
                 generator, inputs = _generator(client, server, name, source, Path(folder), load)
@@ -124,11 +123,7 @@ def trace_slowest(
     batches = file.with_name("batches")
     batches.mkdir()
     server.command = replace(server.command, environment={**server.command.environment, BATCHES: str(batches)})
-    with (
-        tempfile.TemporaryDirectory(prefix="perf-") as folder,
-        server,
-        http.InferenceServerClient(server.http_url) as client,
-    ):
+    with tempfile.TemporaryDirectory(prefix="perf-") as folder, server, http_client(server) as client:
         for name, (_, source) in models.items():
             generator, inputs = _generator(client, server, name, source, Path(folder), load)
             generator.warm_up(1, max(2, inputs.entries))

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-import tritonclient.http as http
-
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
@@ -18,6 +16,7 @@ from triton_ensembles.measuring.perf.steps import read_counters
 from triton_ensembles.measuring.profiling.host import Host
 from triton_ensembles.measuring.profiling.profile import RESTED_PER_SECOND, Answers
 from triton_ensembles.project.examples.folder import Examples
+from triton_ensembles.triton.clients import http_client
 from triton_ensembles.triton.home import find_home
 
 _FEW = 16  # requests that a copy is warmed up with: what a model of many gets in its first minutes
@@ -55,7 +54,7 @@ class RequestSender:
 
     def once(self, target_model: str) -> float:
         """Send one request of one row, alone; the seconds that Triton counts. Raises as ``warm_up`` does."""
-        with http.InferenceServerClient(self._host.server.http_url) as client:
+        with http_client(self._host.server) as client:
             before = read_counters(client, target_model)
             self.warm_up(target_model, 1)
             return (read_counters(client, target_model) - before).average_ms("success") / 1000
@@ -119,7 +118,7 @@ class RequestSender:
         return point
 
     def _generator(self, target_model: str, batch: int) -> tuple[LoadGenerator, Inputs]:
-        with http.InferenceServerClient(self._host.server.http_url) as client:
+        with http_client(self._host.server) as client:
             config = client.get_model_config(target_model)
         inputs = inputs_for({**config, "name": f"input-{batch}"}, self._examples, batch, self._folder, self._user)
         generator = LoadGenerator(
@@ -129,11 +128,11 @@ class RequestSender:
 
     def _most(self, target_model: str) -> int:
         """How many rows of a request it takes."""
-        with http.InferenceServerClient(self._host.server.http_url) as client:
+        with http_client(self._host.server) as client:
             return max(1, int(client.get_model_config(target_model).get("max_batch_size", 0)))
 
     def _point(self, generator: LoadGenerator, send: Callable[[float], ClientTimes], seconds: float) -> Answers:
-        with http.InferenceServerClient(self._host.server.http_url) as client:
+        with http_client(self._host.server) as client:
             before, processor = read_counters(client, generator.model), self._host.processor_seconds()
             times = send(seconds)
             used = self._host.processor_seconds() - processor

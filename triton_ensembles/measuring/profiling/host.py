@@ -20,6 +20,7 @@ from triton_ensembles.ground.processes import descendants, memory_parts
 from triton_ensembles.measuring.profiling.profile import Memory
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.sagemaker_variables import MULTI_MODEL
+from triton_ensembles.triton.server_process import Reach
 
 _LIMITS = Budgets(memory_bytes=0, disk_bytes=1)  # only the seconds matter here
 _SETTLE_SECONDS = 0.3  # arenas and shared memory that a request has used are given back
@@ -54,7 +55,12 @@ class Host:
         variables = {MULTI_MODEL: "true", "SAGEMAKER_TRITON_ADDITIONAL_ARGS": " ".join(flags)}
         self._log = root / "log"
         self._container = Container(
-            self._disk.empty_folder(), CONTAINER_VARIABLES | variables, self._log, _LIMITS.startup_seconds, python
+            self._disk.empty_folder(),
+            CONTAINER_VARIABLES | variables,
+            self._log,
+            _LIMITS.startup_seconds,
+            python,
+            reach=Reach.SECRET,
         )
 
     async def __aenter__(self) -> "Host":

@@ -20,8 +20,10 @@ from triton_ensembles.measuring.tuning.search import Budget, RejectedError
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate
 from triton_ensembles.measuring.tuning.variants import Variants
 from triton_ensembles.project.examples.folder import Examples
+from triton_ensembles.triton.clients import http_client
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.server_process import Reach
 
 SECONDS = 2.0
 MOST = 64
@@ -173,7 +175,9 @@ class ServedBench:
     def _start(self) -> None:
         self._generators.clear()
         explicit = ["--model-control-mode=explicit"]
-        server = TritonServer([self._variants.repository], arguments=explicit, log=self._log, python=self._python)
+        server = TritonServer(
+            [self._variants.repository], arguments=explicit, reach=Reach.SECRET, log=self._log, python=self._python
+        )
         self.server = self._running.enter_context(server)
 
     def _limit(self, longest: float = 120.0) -> float:
@@ -182,7 +186,7 @@ class ServedBench:
 
     def _client(self, seconds: float) -> http.InferenceServerClient:
         limits = {"network_timeout": seconds, "connection_timeout": seconds}
-        return http.InferenceServerClient(self.server.http_url, concurrency=_AT_ONCE, **limits)
+        return http_client(self.server, concurrency=_AT_ONCE, **limits)
 
 
 def _is_loaded(entry: dict[str, str], ensemble: str) -> bool:

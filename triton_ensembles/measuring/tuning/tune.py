@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import tritonclient.http as http
-
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.building.planned.plan import BuildPlan, plan_build
@@ -26,6 +24,7 @@ from triton_ensembles.measuring.tuning.search import Budget, RejectedError, Sear
 from triton_ensembles.measuring.tuning.space import Setting
 from triton_ensembles.measuring.tuning.variants import Variants
 from triton_ensembles.project.examples.folder import Examples, read_examples
+from triton_ensembles.triton.clients import http_client
 from triton_ensembles.triton.targets import Target
 
 MINUTES = 10.0
@@ -108,7 +107,7 @@ def tune(
             load=load,
             progress=progress,
         ) as bench:
-            with http.InferenceServerClient(bench.server.http_url) as client:
+            with http_client(bench.server) as client:
                 server_versions = versions(client)
 
             def timed(line: str) -> None:

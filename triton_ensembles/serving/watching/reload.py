@@ -22,7 +22,7 @@ class Reloader:
 
     def __init__(self, server: TritonServer, say: Progress) -> None:
         self._server, self._say = server, say
-        self._api = RepositoryApi(server.http_url)
+        self._api = RepositoryApi(server.http_url, server.secret)
         self._failed: set[str] = set()  # ensembles that may load once their steps do
 
     def reload(self, source: WatchedSource, before: Snapshot, now: Snapshot) -> None:

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-import tritonclient.http as http
 
 from tests.checking.packing import faults
 from tests.endpoint.hosting import archives
 from tests.running import serving
 from tests.triton.test_stubs import installed
+from triton_ensembles.triton.clients import http_client
 from triton_ensembles.triton.server import TritonServer
 
 # Lines of model.py, and the first Python that takes them.
@@ -33,10 +33,7 @@ def test_the_stub_of_the_image_does_not_load_newer_syntax(python: str, image: st
         files[f"{name}/1/model.py"] = f"{line}\n".encode() + files[f"{name}/1/model.py"]
         archives.written(files, tmp_path)
     flags = ["--exit-on-error=false", "--strict-readiness=false"]
-    with (
-        serving(TritonServer([tmp_path], arguments=flags, python=python)) as server,
-        http.InferenceServerClient(server.http_url) as client,
-    ):
+    with serving(TritonServer([tmp_path], arguments=flags, python=python)) as server, http_client(server) as client:
         loaded = {m["name"] for m in client.get_model_repository_index() if m.get("state") == "READY"}
     newer = {name for name, (_, since) in LINES.items() if since > tuple(map(int, python.split(".")))}
     assert loaded == LINES.keys() - newer

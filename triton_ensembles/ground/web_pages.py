@@ -1,0 +1,53 @@
+"""Decides what a web browser may do at a port of ours: a page from elsewhere may do nothing.
+
+Whoever may create a model runs code, and a browser sends requests to loopback for any page that it shows. Three headers
+give them away, none of which a page can change and none of which curl, boto3, tritonclient or perf_analyzer sends:
+
+- ``Origin`` comes with every request that is not a GET or HEAD, and with every one whose answer a script may read
+  (Fetch standard, 3.2).
+- ``Host`` has the page's own name when that name resolves to this machine (DNS rebinding). The page is then of the
+  same origin as the server, so that only the name tells.
+- ``Sec-Fetch-Site`` says so of the rest, such as images, scripts, frames and links. Browsers send it to loopback
+  addresses (Fetch Metadata; to a rebound name they do not).
+"""
+
+import re
+from collections.abc import Mapping
+
+_LOCAL = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\]|[a-z0-9.-]+\.localhost)(:\d+)?", re.IGNORECASE)
+_OURS = (None, "none", "same-origin")  # none: typed into the address bar, or a bookmark
+
+INERT: Mapping[str, str] = {
+    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Headers of an answer that is no page of ours. Should a browser show it, no script in it runs, nothing is loaded for
+it, and it is of no origin: what somebody has uploaded is not a part of this program."""
+
+REFUSAL = "This server only answers programs and pages of this machine.\n"
+
+
+def is_local(host: str) -> bool:
+    """Whether a ``Host`` header names this machine, which no name of a foreign page does."""
+    return _LOCAL.fullmatch(host) is not None
+
+
+def is_foreign(method: str, headers: Mapping[str, str], *, links: bool = False) -> bool:
+    """Whether a browser sends this request for a foreign page, to a server on loopback that has pages of its own.
+
+    Args:
+        headers: of the request; their names are looked up as written here, so the mapping ignores case.
+        links: whether a link from a foreign page may be followed to what is asked for, in a window or tab of its own.
+    """
+    host = headers.get("Host", "")
+    if not is_local(host) or headers.get("Origin") not in (None, f"http://{host}"):
+        return True
+    if headers.get("Sec-Fetch-Site") in _OURS:
+        return False
+    followed = headers.get("Sec-Fetch-Mode") == "navigate" and headers.get("Sec-Fetch-Dest") == "document"
+    return not (links and method == "GET" and followed)
+
+
+def is_of_a_page(headers: Mapping[str, str]) -> bool:
+    """Whether a browser sends this request for any page, to a server that has none and may have any name."""
+    return "Origin" in headers or headers.get("Sec-Fetch-Site") not in (None, "none")
