@@ -87,3 +87,23 @@ def test_the_previous_handlers_are_restored() -> None:
     with StopSignals():
         assert [signal.getsignal(number) for number in numbers] != before
     assert [signal.getsignal(number) for number in numbers] == before
+
+
+HIDING = """
+import os, subprocess, sys
+from triton_ensembles.ground.processes import hide_environment
+shown = f"tr '\\\\0' '\\\\n' < /proc/{os.getpid()}/environ | grep -c TOKEN"
+before = subprocess.run(shown, shell=True, capture_output=True, text=True).stdout.strip()
+hide_environment()
+after = subprocess.run(shown, shell=True, capture_output=True, text=True).stdout.strip()
+print(before, after, os.environ["TOKEN"], subprocess.run("echo $TOKEN", shell=True, capture_output=True).stdout)
+"""
+
+
+def test_processes_that_are_started_do_not_find_the_environment_of_the_one_above(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has credentials of the developer, which this process itself goes on to use."""
+    monkeypatch.setenv("TOKEN", "secret")
+    with running(sys.executable, "-c", HIDING) as process:
+        assert process.communicate()[0] == "1 0 secret b'secret\\n'\n"

@@ -60,7 +60,8 @@ def serve(
     repository, one model's folder, or an ensemble's folder with its steps beside it. So is an ARCHIVE (.tar.gz),
     unpacked as SageMaker unpacks it. What check finds errors in is refused with them. An argument with a slash is a
     path; without one, an ensemble of that name comes first. Several are served by one server, so that no two may have
-    a model of the same name.
+    a model of the same name. Over HTTP it infers and describes models, and refuses to load, share memory, trace or log
+    differently, because web pages can send it requests: docs/security.md.
 
     \b
       serve bert_trt                                as drawn: each step is a model of its own

@@ -44,7 +44,8 @@ def is_foreign(method: str, headers: Mapping[str, str], *, links: bool = False) 
         return True
     if headers.get("Sec-Fetch-Site") in _OURS:
         return False
-    followed = headers.get("Sec-Fetch-Mode") == "navigate" and headers.get("Sec-Fetch-Dest") == "document"
+    in_a_tab = headers.get("Sec-Fetch-Dest", "document") == "document"  # and not in a frame of the page
+    followed = headers.get("Sec-Fetch-Mode") == "navigate" and in_a_tab
     return not (links and method == "GET" and followed)
 
 

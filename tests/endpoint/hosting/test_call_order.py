@@ -28,7 +28,7 @@ async def test_no_request_fails_because_another_model_is_loaded(anyio_backend: o
         files = ensemble(f"ensemble{number}", f"step{number}") | {f"step{number}/config.pbtxt": config}
         loaded.append(written(files | {f"step{number}/1/model.py": b""}, tmp_path / f"loaded{number}"))
     with SageMakerServer(repository, log=tmp_path / "log") as server:
-        api = TritonApi(server.sagemaker_url, server.secret, tmp_path / "log")
+        api = TritonApi(server.sagemaker_url, tmp_path / "log")
         await api.load("asked", asked, "asked")
 
         async def load() -> None:

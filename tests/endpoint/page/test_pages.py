@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
@@ -66,11 +65,10 @@ def html(shown: tuple[Model, ...], query: str = "", errors: tuple[RecentError, .
     async def get() -> str:
         endpoint = Endpoint("e", "arn", cast(Any, None), lambda _: None)
         endpoint.variants = {PLAN.name: cast(Any, Recorded(PLAN, shown, errors))}
-        async with aiohttp.ClientSession() as session:
-            pages = Pages("http://127.0.0.1:1", [endpoint], Metrics(), RecentEvents(), session)
-            handler = pages.find("GET", "/")
-            assert handler is not None
-            reply = await handler(make_mocked_request("GET", f"/{query}"))
+        pages = Pages("http://127.0.0.1:1", [endpoint], Metrics(), RecentEvents())
+        handler = pages.find("GET", "/")
+        assert handler is not None
+        reply = await handler(make_mocked_request("GET", f"/{query}"))
         assert isinstance(reply, web.Response) and reply.text is not None
         return reply.text
 

@@ -109,7 +109,9 @@ class Container:
             await asyncio.to_thread(server.stop, at_once=True)  # it does not listen yet
             raise
         self._server = server
-        self._api = TritonApi(server.sagemaker_url, server.secret, server.written_log)
+        self._api = TritonApi(
+            server.sagemaker_url, server.written_log, {} if "sagemaker" in server.sockets else server.secret.http
+        )
         # Readable once the process has ended, but before it is reaped.
         self._handle = os.pidfd_open(server.pid)
         asyncio.get_running_loop().add_reader(self._handle, self._ended)

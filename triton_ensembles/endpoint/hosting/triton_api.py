@@ -10,7 +10,7 @@ import contextlib
 import json
 import time
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
 import aiohttp
@@ -21,7 +21,6 @@ from triton_ensembles.endpoint.hosting.call_order import CallOrder
 from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
 from triton_ensembles.triton.log import read_log
 from triton_ensembles.triton.repository_api import error_in
-from triton_ensembles.triton.secret import Secret
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once
@@ -53,18 +52,18 @@ class ContainerAnswered(Exception):  # noqa: N818
 class TritonApi:
     """The SageMaker port of one tritonserver, from its start to its end. To be made on the event loop that uses it.
 
-    ``url`` is ``unix:PATH``, or ``127.0.0.1:PORT`` where the server is not ours. After ``close`` every call raises
-    ContainerDied: the next server there knows nothing of what this one loaded.
+    ``url`` is ``unix:PATH``, or ``127.0.0.1:PORT`` where the server is not ours, which may demand ``headers``. After
+    ``close`` every call raises ContainerDied: the next server there knows nothing of what this one loaded.
     """
 
-    def __init__(self, url: str, secret: Secret, log: Path) -> None:
+    def __init__(self, url: str, log: Path, headers: Mapping[str, str] = {}) -> None:
         self._url = base_of(url)
         self._log = log
         self._order = CallOrder()
-        self._session = _session(url, secret)
+        self._session = _session(url, headers)
         # The server loads and unloads in the thread of the connection, and leaves its other connections waiting. A new
         # connection goes to a thread that is free: for each load and unload, and for requests meanwhile.
-        self._new_connections = _session(url, secret, force_close=True)
+        self._new_connections = _session(url, headers, force_close=True)
         self._busy = 0  # loads and unloads in progress
         self._answers: weakref.WeakSet[aiohttp.ClientResponse] = weakref.WeakSet()
         self.closed = False
@@ -163,11 +162,11 @@ class TritonApi:
         return answer
 
 
-def _session(url: str, secret: Secret, *, force_close: bool = False) -> aiohttp.ClientSession:
-    """A client that adds no headers of its own but the secret, and passes bodies on as they are."""
+def _session(url: str, headers: Mapping[str, str], *, force_close: bool = False) -> aiohttp.ClientSession:
+    """A client that adds no headers of its own but these, and passes bodies on as they are."""
     return aiohttp.ClientSession(
         connector=connector_to(url, limit=0, force_close=force_close),
-        headers=secret.http,
+        headers=headers,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
         skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
         cookie_jar=aiohttp.DummyCookieJar(),
