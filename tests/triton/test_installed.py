@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,16 +78,32 @@ def test_commands_start_the_server_that_they_are_told_to(
     assert f"starting tritonserver {VERSION} of opt/pytriton/tritonserver with models" in result.stderr
 
 
-def test_an_endpoint_has_it_in_every_container(second: Path, tmp_path: Path) -> None:
+# Stores of the characters of its SageMaker port's address (sagemaker_socket.py), and what others make it: 127.0.1.
+_OF_OTHERS = (("c78318090000", b"unix", b"127."), ("c6831e090000", b"0", b"1"))
+_MOVED = (bytes.fromhex("c7831c090000") + b":sm\0", bytes.fromhex("c78350090000") + b"0.0.")
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_an_endpoint_has_it_in_every_container(second: Path, tmp_path: Path, ours: bool) -> None:
+    """Also one of somebody else, whose SageMaker port is TCP, of which it warns."""
+    binary = second / "pytriton" / "tritonserver" / "bin" / "tritonserver"
+    if not ours:
+        code = binary.read_bytes().replace(*_MOVED)
+        for store, old, new in _OF_OTHERS:
+            code = code.replace(bytes.fromhex(store) + old, bytes.fromhex(store) + new)
+        binary.unlink()  # it is a hard link
+        binary.write_bytes(code)
+        binary.chmod(0o755)
     write_chain(tmp_path / "models")
     words = ("endpoint", "models", "--port", "0", "--server", str(second), "--root", str(tmp_path / "root"))
-    with running(*COMMAND, *words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
-        lines_until(process.stdout, "logs in")
-        binary = second / "pytriton" / "tritonserver" / "bin" / "tritonserver"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with running(*COMMAND, *words, cwd=tmp_path, env=environment, stderr=subprocess.STDOUT) as process:
+        lines = lines_until(process.stdout, "logs in")
         own = [pid for pid in descendants(process.pid) if executable_of(pid) == str(binary)]
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0
     assert len(own) == 1
+    assert any(line.startswith("WARNING: the SageMaker ports of this tritonserver listen") for line in lines) != ours
 
 
 def test_a_server_laid_out_as_in_an_image_runs_steps_under_its_own_stub(second: Path, tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ class ServerProcess:
     def listens(self, *names: str, over: Reach) -> list[str]:
         """The flags by which tritonserver listens there, on sockets or at ports of the loopback interface."""
         on_sockets = {Reach.SOCKETS: names, Reach.SECRET: ("metrics",), Reach.PROGRAMS: ()}[over]
-        self.sockets |= frozenset(on_sockets)
+        self.sockets |= frozenset(on_sockets).intersection(names)
         self.port_names = tuple(name for name in self.port_names if name not in self.sockets)
         addresses = {name: f"{UNIX}{self._socket(name)}" if name in self.sockets else LOOPBACK for name in names}
         ports = [f"--{name}-port={getattr(self.ports, name)}" for name in names]

@@ -20,8 +20,6 @@ from triton_ensembles.triton.ports import LOOPBACK
 _START_SECONDS = 60
 # Otherwise glibc keeps the memory of every upload's parts, for each thread, instead of returning it.
 _FRUGAL = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 * 1024)}
-
-
 # All that it has of this process's environment: models, which run as the same user, can read its own.
 _PASSED = frozenset({"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "TZ"})
 
