@@ -19,7 +19,7 @@ from triton_ensembles.endpoint.announcement import LAST_LINE
 from triton_ensembles.endpoint.running import RunningEndpoint, without_aws
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import IMPORTED_FROM
-from triton_ensembles.ground.processes import die_with_parent
+from triton_ensembles.ground.processes import die_with_parent, hide_environment
 
 _URL = re.compile(r"^export AWS_ENDPOINT_URL=(?P<url>\S+)")
 _STOP_SECONDS = 120
@@ -51,6 +51,7 @@ class LocalEndpoint(RunningEndpoint):
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> LocalEndpoint:
+        hide_environment()  # this process is above its models too
         self._process = subprocess.Popen(
             [sys.executable, "-m", "triton_ensembles", "endpoint", *self._arguments],
             stdout=subprocess.PIPE,

@@ -38,10 +38,17 @@ class Router:
     pages: Pages
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """The answer, inert unless it is a page of ours; one that is sent in pieces, to a GET, is S3's."""
         service = signed_service(request.raw_path, request.headers)
         # Links lead to the status page, and to objects of S3: nothing else is done by a GET alone.
         if is_foreign(request.method, request.headers, links=service in ("s3", None)):
             return web.Response(status=403, text=REFUSAL, headers=INERT)
+        answer = await self._answer(request, service)
+        for name, value in INERT.items() if not answer.prepared else ():
+            answer.headers.setdefault(name, value)
+        return answer
+
+    async def _answer(self, request: web.BaseRequest, service: str | None) -> web.StreamResponse:
         if not request.raw_path.startswith("/"):
             message = f"the request is for {request.raw_path[:200]}, as for a proxy; send the path alone"
             return refusal(request, service, "InvalidRequest", message)

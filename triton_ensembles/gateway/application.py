@@ -40,8 +40,10 @@ class Gateway:
 
     @web.middleware
     async def _no_page(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        rebound = self._on_loopback and not is_local(request.headers.get("Host", ""))
-        if rebound or is_of_a_page(request.headers):
+        host = request.headers.get("Host")
+        if self._on_loopback and host and not is_local(host):
+            raise Refused(403, f"{host[:100]!r} is not this machine: call it as 127.0.0.1 or localhost")
+        if is_of_a_page(request.headers):
             raise Refused(403, "web pages are not answered: call it from a program, or through one of your own")
         return await handler(request)
 

@@ -24,7 +24,7 @@ INERT: Mapping[str, str] = {
 """Headers of an answer that is no page of ours. Should a browser show it, no script in it runs, nothing is loaded for
 it, and it is of no origin: what somebody has uploaded is not a part of this program."""
 
-REFUSAL = "This server only answers programs and pages of this machine.\n"
+REFUSAL = "This server only answers programs and pages of this machine, which call it 127.0.0.1 or localhost.\n"
 
 
 def is_local(host: str) -> bool:

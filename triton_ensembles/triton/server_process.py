@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -40,7 +41,7 @@ _KILL_SECONDS = 5.0  # that the kernel may take to end one
 class Reach(Enum):
     """Who may talk to the ports of a server over which clients infer (docs/security.md)."""
 
-    PROGRAMS = "all programs: what loads, changes or reads more than an answer demands the secret over HTTP"
+    PROGRAMS = "all programs: what loads demands the secret, and over HTTP what changes or reads more than an answer"
     SECRET = "what knows the secret, over TCP, as perf_analyzer needs it"
     SOCKETS = "this user, over Unix sockets"
 
@@ -116,7 +117,8 @@ class ServerProcess:
         self._leftovers = Leftovers(os.getpid(), self.ports.metrics)
         self.secret = Secret()  # of those APIs over TCP that demand one
         # Of its sockets, and where it runs: the stub's sys.path begins with '', which must not be the user's folder.
-        self._folder = Path(self._resources.enter_context(socket_folder(self._leftovers.folders)))
+        self._folder = socket_folder(self._leftovers.folders)
+        self._remove_folder = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self.log = log or self._folder / "log"
         self.written_log = self.log  # as it is read, also when its path has been removed; see launch()
         self._append_log = append_log
@@ -269,6 +271,7 @@ class ServerProcess:
         with self._stopping:
             self._end(at_once)
             self._resources.close()
+            self._remove_folder()
 
     def _wait(self) -> None:
         name, path = self.ready_route

@@ -6,22 +6,25 @@ a part of the file's name for gRPC and means nothing for HTTP. Seen on 2.51.0: H
 
 import contextlib
 import http.client
-import os
+import re
 import socket
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 UNIX = "unix:"
-_LONGEST = 60  # characters of a folder: the path of a socket has at most 107 bytes (sun_path, unix(7))
+_LONGEST = 107  # bytes of a socket's path (sun_path, unix(7))
+_ADDED = len("/01234567/grpc:65535")  # at most: what mkdtemp adds to a prefix, and the longest name
+_PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # of which gRPC decodes nothing
 _SHORT = "/tmp"  # where Triton unpacks environments as well
 
 
-def socket_folder(prefix: str) -> tempfile.TemporaryDirectory[str]:
-    """A new folder for sockets, of this user alone, whose name begins with ``prefix``."""
+def socket_folder(prefix: str) -> Path:
+    """A new folder for sockets, of this user alone, whose name begins with ``prefix``; in /tmp where TMPDIR has a path
+    that no socket can have. The caller removes it."""
     usual = tempfile.gettempdir()
-    folder = usual if len(os.fsencode(usual)) <= _LONGEST else _SHORT
-    return tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True)
+    fits = _PLAIN.fullmatch(usual) and len(usual) + len(prefix) + _ADDED <= _LONGEST
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=usual if fits else _SHORT))
 
 
 def socket_folders(prefix: str) -> list[Path]:

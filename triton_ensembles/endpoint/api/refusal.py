@@ -10,8 +10,6 @@ from xml.sax.saxutils import escape
 
 from aiohttp import web
 
-from triton_ensembles.ground.web_pages import INERT
-
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REST_XML = {"cloudfront", "route53", "s3-outposts", "s3express"}
 
@@ -19,7 +17,7 @@ _REST_XML = {"cloudfront", "route53", "s3-outposts", "s3express"}
 def refusal(request: web.BaseRequest, service: str | None, code: str, message: str, status: int = 400) -> web.Response:
     """The error as a client of ``service`` (its signing name; None, of unsigned requests, is S3) reads it."""
     number = str(uuid.uuid4())
-    headers = {"x-amzn-RequestId": number, **INERT}
+    headers = {"x-amzn-RequestId": number}
     error = f"<Code>{escape(code)}</Code><Message>{escape(_NOT_XML.sub('?', message))}</Message>"
     is_form = request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded")
     if "X-Amz-Target" in request.headers:

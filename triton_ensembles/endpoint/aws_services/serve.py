@@ -27,8 +27,10 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one open file for each object
     for module in (disk, copies, cloudwatch):
         module.install()
-    application = Application(sys.stdin.readline().strip())
-    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=MotoRequestHandler)
+    secret = sys.stdin.readline().strip()
+    if not secret:
+        sys.exit("the secret is missing on standard input")
+    server = make_server("127.0.0.1", 0, Application(secret), threaded=True, request_handler=MotoRequestHandler)
     # Ctrl-C reaches the whole process group; this process ends when its parent tells it to.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

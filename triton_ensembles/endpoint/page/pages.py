@@ -17,7 +17,6 @@ from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
 from triton_ensembles.endpoint.page.rows import FOLDED, Choice, Order
 from triton_ensembles.endpoint.page.view import latencies, view
-from triton_ensembles.ground.web_pages import INERT
 
 _HERE = Path(__file__).parent
 _FILES = {"/-/style.css": "text/css", "/-/script.js": "text/javascript"}
@@ -73,7 +72,7 @@ class Pages:
     async def _prometheus(self, _: web.BaseRequest) -> web.StreamResponse:
         own = await asyncio.to_thread(self._metrics.prometheus.text)  # a thousand models take a while
         triton = await self.triton.exposition(self.sources())
-        headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8", **INERT}
+        headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
         return web.Response(body=own + triton.encode(), headers=headers)
 
     async def _live(self, request: web.BaseRequest) -> web.StreamResponse:
