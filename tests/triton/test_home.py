@@ -4,8 +4,12 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from checkout import ROOT
-from triton_ensembles.triton.home import install_home
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.home import find_home, install_home
+from triton_ensembles.triton.sagemaker_socket import has_sagemaker_socket
 
 
 def test_a_damaged_home_is_made_again_and_a_whole_one_is_kept(tmp_path: Path) -> None:
@@ -28,6 +32,14 @@ def test_a_damaged_home_is_made_again_and_a_whole_one_is_kept(tmp_path: Path) ->
         assert said[1] == ".triton/2.51.0 is damaged, or of an earlier version, so it is made again"
         assert backend.read_bytes() == whole
         del said[1:]
+
+    (home.folder / "installed.json").rename(
+        home.folder / "files.json"
+    )  # as versions whose ports pages reach have left it
+    with pytest.raises(EnsembleError, match=r"an earlier version of this program.*run: .*setup"):
+        find_home(tmp_path / ".triton")
+    install_home(tmp_path / ".triton", said.append)
+    assert has_sagemaker_socket(find_home(tmp_path / ".triton").tritonserver)
 
 
 def test_make_setup_looks_at_it_even_when_everything_is_newer() -> None:
