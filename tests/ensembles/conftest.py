@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-import tritonclient.http as http
+import tritonclient.grpc as grpc
 
 from checkout import ENSEMBLES, ROOT
 from triton_ensembles.building.build import build
@@ -16,6 +16,7 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.building.packed.gateway_repository import stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.gateway.table import read_table
+from triton_ensembles.triton.clients import grpc_client
 from triton_ensembles.triton.gateway_server import GatewayServer
 from triton_ensembles.triton.targets import CPU
 
@@ -73,6 +74,7 @@ def small_server(small: dict[str, Built], small_places: Places) -> Iterator[Gate
 
 
 @pytest.fixture
-def small_client(small_server: GatewayServer) -> Iterator[http.InferenceServerClient]:
-    with http.InferenceServerClient(small_server.http_url, network_timeout=300, connection_timeout=300) as client:
+def small_client(small_server: GatewayServer) -> Iterator[grpc.InferenceServerClient]:
+    """Of the Triton behind the gateway."""
+    with grpc_client(small_server) as client:
         yield client

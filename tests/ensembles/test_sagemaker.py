@@ -3,6 +3,7 @@
 import json
 import tarfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import tritonclient.http as http
 
 from checkout import ENSEMBLES
+from tests.ensembles.clients import infer_over_http
 from tests.ensembles.conftest import NAMES
 from tests.running import sent
 from triton_ensembles.building.built import Built
@@ -54,15 +56,14 @@ def test_the_archive_loads_answers_and_unloads(
     assert call(endpoint, "POST", "/models", target, load)[0] == 409
 
     config = read_config(ENSEMBLES / name / "ensemble" / "config.pbtxt")
-    tensors = read_examples(ENSEMBLES / name).requests[0].infer_inputs()
-    body, length = http.InferenceServerClient.generate_request_body(tensors)
+    example = read_examples(ENSEMBLES / name).requests[0]
+    body, length = http.InferenceServerClient.generate_request_body(example.infer_inputs())
     content_type = f"application/vnd.sagemaker-triton.binary+json;json-header-size={length}"
     status, answer = call(endpoint, "POST", f"/models/{hashed}/invoke", target, body, **{"Content-Type": content_type})
     assert status == 200
     header = answer.index(b"}]}") + 3
     found = http.InferenceServerClient.parse_response_body(answer, header_length=header)
-    with http.InferenceServerClient(server.http_url, network_timeout=300) as client:  # by KServe v2
-        expected = client.infer(name, tensors).as_numpy(config.output[0].name)
+    expected = infer_over_http(server.http_url, name, replace(example, outputs={})).as_numpy(config.output[0].name)
     answered = found.as_numpy(config.output[0].name)
     if expected.dtype == np.object_:
         np.testing.assert_array_equal(answered, expected)
