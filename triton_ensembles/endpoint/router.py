@@ -38,7 +38,7 @@ class Router:
     pages: Pages
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """The answer, inert unless it is a page of ours; one that is sent in pieces, to a GET, is S3's."""
+        """Answer a request. All answers but our own pages are made inert; S3's, which are streamed, already are."""
         service = signed_service(request.raw_path, request.headers)
         # Links lead to the status page, and to objects of S3: nothing else is done by a GET alone.
         if is_foreign(request.method, request.headers, links=service in ("s3", None)):

@@ -21,8 +21,8 @@ INERT: Mapping[str, str] = {
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
 }
-"""Headers of an answer that is no page of ours. Should a browser show it, no script in it runs, nothing is loaded for
-it, and it is of no origin: what somebody has uploaded is not a part of this program."""
+"""Headers of answers other than our own pages. A browser that shows such an answer runs no script in it, loads nothing
+for it, and gives it no origin, so an uploaded file cannot act as part of this program."""
 
 REFUSAL = "This server only answers programs and pages of this machine, which call it 127.0.0.1 or localhost.\n"
 
