@@ -1,12 +1,11 @@
-"""The rules of loading, in bytes, without a clock or a container: ``admission.py`` keeps to them, and so does the
-simulation of ``plan``.
+"""The rules of loading, in bytes, without a clock or a container: ``admission.py`` keeps to them.
 
 An instance loads a few models at a time. A load reserves what its model is expected to take, and what is idle is
 evicted for it. A load whose size is a guess runs beside other guesses only where all of them may be far too low.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 # More may wait for unloads, each of which takes Triton a second, as long as they hold this share of the budget: what
@@ -100,20 +99,15 @@ def must_wait(loads: int, begun: int, waiting: int, budget: int, cores: int) -> 
     return begun >= most_loads(cores) or (loads >= most_loads(cores) and waiting * _WAITING_SHARE > budget)
 
 
-def may_guess(need: int, guesses: Iterable[int], sizes: ModelSizes, budget: int, room: Callable[[], int]) -> bool:
-    """Whether a model that has never been loaded may be, taken for ``need`` bytes, beside ``guesses`` of others."""
-    guesses = list(guesses)
+def may_guess(need: int, guesses: Sequence[int], sizes: ModelSizes, budget: int, room: int) -> bool:
+    """Return whether a model that has never been loaded may be, taken for ``need`` bytes, beside ``guesses`` of others.
+
+    ``room``: bytes that are left when the present loads and unloads have ended.
+    """
     if not guesses or sizes.alike:
         return True
     most = need + sum(max((_GUESS_MARGIN - 1) * size, budget // _GUESS_SHARE - size) for size in (need, *guesses))
-    return sizes.count > 0 and most <= room()
-
-
-def make_room(need: int, room: Callable[[], int], evict: Callable[[], object]) -> bool:
-    """Evict idle models, one at a time, until there is room for ``need`` bytes; False when every model is in use."""
-    while need > room() and evict():
-        pass
-    return need <= room()
+    return sizes.count > 0 and most <= room
 
 
 class Unloads:

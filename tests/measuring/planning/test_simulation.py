@@ -14,7 +14,8 @@ from triton_ensembles.measuring.planning.arrivals import Phase, busiest_hours, d
 from triton_ensembles.measuring.planning.demand import memory_of
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.prediction import Prediction
-from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance, SimulatedModel
+from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance
+from triton_ensembles.measuring.planning.simulated_model import SimulatedModel
 from triton_ensembles.measuring.planning.simulation import Simulated, simulate
 from triton_ensembles.measuring.planning.traffic import Recorded, Traffic, zipf
 from triton_ensembles.measuring.planning.workload import Shares, workload

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.endpoint.hosting import faults
-from triton_ensembles.endpoint.hosting.admission import Admission, Reservation
+from triton_ensembles.endpoint.hosting.admission import Admission
 from triton_ensembles.endpoint.hosting.archive_steps import ensembles_in, order_in, steps_in
 from triton_ensembles.endpoint.hosting.container_calls import ContainerCalls
 from triton_ensembles.endpoint.hosting.container_process import Container, Left
@@ -18,6 +18,7 @@ from triton_ensembles.endpoint.hosting.model_processes import Usage
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, TritonApi
+from triton_ensembles.sagemaker.admission import Load
 from triton_ensembles.sagemaker.loading import ModelSizes
 from triton_ensembles.sagemaker.model_state import ModelState
 from triton_ensembles.triton.server_process import EXIT_SECONDS
@@ -57,7 +58,7 @@ class MemoryCache:
         self._sizes = ModelSizes()
         self._calls = ContainerCalls(models)
         self._stuck: dict[str, _StuckLoad] = {}
-        self._admission = Admission(container, models, self._sizes, budgets, self._begin_unload)
+        self._admission = Admission(container, models, self._sizes, budgets, self._unload)
         self.after_load: Callable[[Model], Awaitable[None]]
 
     async def load(self, model: Model) -> float:
@@ -69,35 +70,33 @@ class MemoryCache:
         folder = self._disk.url_to_load(model.hash)
         model.steps, model.order = steps_in(folder), order_in(folder)
         for last in (False, True):
-            reserved = await self._admission.enter(model, alone=last)
+            load = await self._admission.enter(model, alone=last)
             try:
-                return await self._load(model, reserved)
+                return await self._load(load)
             except ContainerDied:
                 continue  # for another reason than this load
             except HostingError as error:
                 timed_out = isinstance(error, ModelError) and not error.original_status
-                if last or timed_out or not reserved.beside:
+                if last or timed_out or not load.beside:
                     raise
             finally:
-                self._admission.leave(model)
+                self._admission.leave(load)
         raise faults.died_before_loading(model.target_model)
 
     def became_idle(self) -> None:
         """A model that was in use no longer is: it may be evicted."""
-        self._admission.changed()
+        self._admission.became_idle()
 
     async def retire(self, model: Model) -> bool:
         """Unload the model unless it is in use. Returns whether it was unloaded."""
         if model.in_use or not model.loaded:
             return False
-        await self._begin_unload(model)
+        await self._admission.begin_unload(model)
         return True
 
     async def evict(self, why: str, spare: Model | None = None) -> bool:
         """Evict the least recently used model, or wait for an unload that has begun; False when all are in use."""
-        if not self._admission.unloading:
-            self._admission.evict(why, spare)
-        return await self._admission.an_unload_ends()
+        return await self._admission.evict(why, spare)
 
     def note_usage(self, usage: Usage, loads: Mapping[Model, int]) -> None:
         """Note what each loaded model takes, evict idle ones while that is too much, and find those that are broken.
@@ -121,22 +120,20 @@ class MemoryCache:
 
     async def close(self) -> None:
         """Cancel all unloads."""
-        unloads = list(self._admission.unloading.values())
-        for unload in unloads:
-            unload.cancel()
-        await asyncio.gather(*unloads, return_exceptions=True)
+        await self._admission.close()
 
-    async def _load(self, model: Model, reserved: Reservation) -> float:
+    async def _load(self, load: Load[Model]) -> float:
         """Raises ContainerDied when the server has ended for another reason than this load."""
+        model = load.model
         model.api = api = await self._container.api()
         model.state = ModelState.LOADING
         try:
             await self._forget_stuck_load(model, api)
             try:
-                seconds = await self._load_despite_507(model, api, reserved)
+                seconds = await self._load_despite_507(model, api, load)
             finally:  # Triton keeps what it has unpacked, whatever became of the model
                 self._disk.environment_bytes = await self._container.environment_bytes()
-            await self._stay_within_budget(model, api, reserved)
+            await self._stay_within_budget(model, api, load)
             try:
                 await self.after_load(model)
             except BaseException:
@@ -153,7 +150,7 @@ class MemoryCache:
         self._report_count()
         return seconds
 
-    async def _stay_within_budget(self, model: Model, api: TritonApi, reserved: Reservation) -> None:
+    async def _stay_within_budget(self, model: Model, api: TritonApi, load: Load[Model]) -> None:
         """Note what the model takes, and evict others, or else the model itself, when that is more than was free."""
         budget = self._budgets.memory_bytes
         noted = False
@@ -165,7 +162,7 @@ class MemoryCache:
                 noted = True
                 model.stubs = usage.stubs.get(model.hash, 0)
                 own = usage.of_models.get(model.hash, 0)
-                grown = 0 if reserved.beside else usage.total - reserved.used  # also in the server's process
+                grown = 0 if load.beside else usage.total - load.used  # also in the server's process
                 self._sizes.note_load(model, max(own, grown))
             if usage.total <= budget:
                 if self._budgets.evict_ahead:
@@ -177,7 +174,7 @@ class MemoryCache:
                 await self._unload(model)
                 raise faults.not_enough_room(model.target_model, "memory", usage.total, budget, busy)
 
-    async def _load_despite_507(self, model: Model, api: TritonApi, reserved: Reservation) -> float:
+    async def _load_despite_507(self, model: Model, api: TritonApi, load: Load[Model]) -> float:
         folder, server = self._disk.url_to_load(model.hash), self._container.server
         name = model.target_model
         if len(ensembles := ensembles_in(folder)) > 1:
@@ -186,7 +183,7 @@ class MemoryCache:
             self._report.warning(name, text, "put each into an archive of its own")
         while True:
             try:
-                async with self._calls.call(model, reserved.alone) as call:
+                async with self._calls.call(model, load.alone) as call:
                     log_start = self._container.log_size()
                     began = time.monotonic()
                     await self._request_load(model, api, log_start)
@@ -258,20 +255,6 @@ class MemoryCache:
             raise
         finally:
             load.cancel()
-
-    def _begin_unload(self, model: Model, why: str = "") -> asyncio.Task[None]:
-        """Begin to unload a model that is loaded and not in use."""
-        model.state = ModelState.UNLOADING
-
-        async def unload() -> None:
-            try:
-                await self._unload(model, why)
-            finally:
-                del self._admission.unloading[model]
-                self._admission.changed()
-
-        self._admission.unloading[model] = task = asyncio.create_task(unload())
-        return task
 
     async def _unload(self, model: Model, evicted: str = "") -> None:
         """Unload, and wait until the memory is freed; ``evicted``: for what. A container that cannot is restarted."""

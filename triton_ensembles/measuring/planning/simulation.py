@@ -8,24 +8,17 @@ would send it again, which is not simulated.
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from triton_ensembles.measuring.planning.cores import ANSWER, FETCH, LOAD, NEVER, UNLOAD
 from triton_ensembles.measuring.planning.demand import Floats
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.overload import overload
 from triton_ensembles.measuring.planning.prediction import Latency, Prediction, Range, Ranges
-from triton_ensembles.measuring.planning.simulated_instance import (
-    ANSWER,
-    FETCH,
-    LOAD,
-    NEVER,
-    UNLOAD,
-    SimulatedInstance,
-    SimulatedModel,
-)
+from triton_ensembles.measuring.planning.simulated_instance import Counts, SimulatedInstance
+from triton_ensembles.measuring.planning.simulated_model import SimulatedModel
 from triton_ensembles.measuring.planning.traffic import Recorded
 from triton_ensembles.measuring.planning.workload import Workload
 from triton_ensembles.sagemaker.contract import INVOKE_SECONDS
@@ -108,8 +101,8 @@ class _Run:
         self.seconds = [NEVER] * len(kinds)
         self.cold = bytearray(len(kinds))
         self.loads = bytearray(len(kinds))
-        self.before: list[_Counts] = []
-        self.after: list[_Counts] = []
+        self.before: list[Counts] = []
+        self.after: list[Counts] = []
         self.backlog = (0, 0)  # in the middle and at the end
 
     def go(self, first: int) -> None:
@@ -122,7 +115,7 @@ class _Run:
             if request == first:
                 for instance in instances:
                     instance.advance(now)
-                self.before = [_counts(instance) for instance in instances]
+                self.before = [instance.counts() for instance in instances]
             if request == middle:
                 halfway = sum(instance.in_flight for instance in instances)
             instance = self._choose(number) if many else instances[0]
@@ -138,9 +131,9 @@ class _Run:
                 if not model.loading:
                     self.loads[request] = 1
                     instance.want(model)
-            instance.plan()
+            instance.cores.plan()
         self.backlog = halfway, sum(instance.in_flight for instance in instances)
-        self.after = [_counts(instance) for instance in instances]
+        self.after = [instance.counts() for instance in instances]
         self._until(NEVER)
 
     def _choose(self, number: int) -> SimulatedInstance:
@@ -152,22 +145,22 @@ class _Run:
 
     def _until(self, now: float) -> None:
         """Handle all jobs that end before ``now``."""
-        instances, next_end = self.instances, attrgetter("next")
+        instances, next_end = self.instances, attrgetter("cores.next")
         if len(instances) == 1:
             instance = instances[0]
-            while instance.next <= now and instance.next < NEVER:
+            while instance.cores.next <= now and instance.cores.next < NEVER:
                 self._end(instance)
             return
         while True:
             instance = min(instances, key=next_end)
-            if instance.next > now or instance.next == NEVER:
+            if instance.cores.next > now or instance.cores.next == NEVER:
                 return
             self._end(instance)
 
     def _end(self, instance: SimulatedInstance) -> None:
-        now = instance.next
+        now = instance.cores.next
         instance.advance(now)
-        job = instance.pop()
+        job = instance.cores.pop()
         model = job.model
         if job.kind == ANSWER:
             self.seconds[job.request] = now - self._arrived[job.request]
@@ -194,7 +187,7 @@ class _Run:
             instance.has_unloaded(model)
         else:
             instance.turn()
-        instance.plan()
+        instance.cores.plan()
 
     def _answer(self, instance: SimulatedInstance, model: SimulatedModel, request: int) -> None:
         if model.busy < model.demand.lanes:
@@ -208,21 +201,7 @@ class _Run:
         if model.is_fresh:
             model.is_fresh = False
             seconds += model.demand.first_seconds
-        instance.begin(ANSWER, model, seconds, seconds * self._cores[model.kind], request)
-
-
-class _Counts(NamedTuple):
-    loads: int
-    fetches: int
-    core_seconds: float
-    load_core_seconds: float
-    disk_seconds: float
-    loaded_seconds: float
-    byte_seconds: float
-
-
-def _counts(instance: SimulatedInstance) -> _Counts:
-    return _Counts(*(getattr(instance, name) for name in _Counts._fields))
+        instance.cores.begin(ANSWER, model, seconds, seconds * self._cores[model.kind], request)
 
 
 def _preload(instances: list[SimulatedInstance], work: Workload, random: np.random.Generator) -> None:
@@ -246,7 +225,7 @@ def _summed(run: _Run, work: Workload, host: Host, first: int, measured: int) ->
     count, number = len(run.instances), len(times)
     duration = max(float(times[-1] - times[0]), 1e-9)
     used = np.array(run.after, dtype=float) - np.array(run.before, dtype=float)
-    total, most = _Counts(*used.sum(axis=0).tolist()), _Counts(*used.max(axis=0).tolist())
+    total, most = Counts(*used.sum(axis=0).tolist()), Counts(*used.max(axis=0).tolist())
     not_ready = float((~np.isfinite(seconds)).mean())
     reason = overload(
         work,
