@@ -15,7 +15,7 @@ from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
-from triton_ensembles.endpoint.page.rows import FOLDED, Choice, Order
+from triton_ensembles.endpoint.page.rows import FOLDED
 from triton_ensembles.endpoint.page.view import latencies, view
 
 _HERE = Path(__file__).parent
@@ -60,8 +60,10 @@ class Pages:
         self._events.add("", "stopping", "the endpoint server is stopping")
 
     async def _status(self, request: web.BaseRequest) -> web.StreamResponse:
-        choice = Choice.of(request.query)
-        html = await self._render("frame.html.j2", choice, Order(choice.sort))
+        if unknown := sorted(request.query.keys() - {"rows"}):
+            text = f"the status page has no '{unknown[0]}'; it has the models that were requested most first, and all "
+            return web.Response(text=f"{text}of them with ?rows=all\n", status=400, headers=_SAFE)
+        html = await self._render("frame.html.j2", _all_rows(request))
         return web.Response(text=html, content_type="text/html", headers=_SAFE)
 
     async def _file(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -79,12 +81,10 @@ class Pages:
         """Server-sent events: the live part of the page, whenever it has changed."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_SAFE})
         await response.prepare(request)
-        choice = Choice.of(request.query)
-        order = Order(choice.sort)
         sent, unchanged = "", 0
         while not self._closing:
             began = time.monotonic()
-            html = await self._render("status.html.j2", choice, order)
+            html = await self._render("status.html.j2", _all_rows(request))
             took = time.monotonic() - began
             unchanged += 1
             if html != sent:
@@ -98,8 +98,8 @@ class Pages:
         await response.write_eof()
         return response
 
-    async def _render(self, template: str, choice: Choice, order: Order) -> str:
-        views = [view(endpoint, choice, order) for endpoint in self._endpoints]
+    async def _render(self, template: str, all_rows: bool) -> str:
+        views = [view(endpoint, all_rows) for endpoint in self._endpoints]
         shown = {
             (page.endpoint.name, variant.plan.name): frozenset(variant.timed)
             for page in views
@@ -118,8 +118,7 @@ class Pages:
             endpoints=views,
             latencies=times,
             events=tuple(self._events.latest),
-            choice=choice,
-            order=order,
+            all_rows=all_rows,
             folded=FOLDED,
         )
 
@@ -143,6 +142,10 @@ class Pages:
                             single,
                             running.plan.spec.metric_namespace,
                         )
+
+
+def _all_rows(request: web.BaseRequest) -> bool:
+    return request.query.get("rows") == "all"
 
 
 def _ago(then: datetime | None, now: datetime) -> str:

@@ -1,9 +1,7 @@
-// Keeps the live part of the page up to date, and filters while one types. Without it, the page is whole but still.
+// Keeps the live part of the page up to date. Without it, the page is whole but still.
 "use strict";
 const live = document.getElementById("live");
 const connection = document.getElementById("connection");
-const filter = document.getElementById("filter");
-let source, typing;
 
 // Changes only what differs, so that focus, selection, scroll positions and open folds stay.
 function update(old, fresh) {
@@ -28,25 +26,11 @@ function update(old, fresh) {
   while (old.childNodes.length > wanted.length) old.lastChild.remove();
 }
 
-function listen() {
-  source?.close();
-  source = new EventSource("/-/live" + location.search);
-  source.onopen = () => { connection.textContent = "live"; connection.className = ""; };
-  source.onerror = () => { connection.textContent = "the server does not answer"; connection.className = "lost"; };
-  source.onmessage = (event) => {
-    const fresh = live.cloneNode(false);
-    fresh.innerHTML = JSON.parse(event.data);
-    update(live, fresh);
-  };
-}
-
-filter.addEventListener("input", () => {
-  clearTimeout(typing);
-  typing = setTimeout(() => {
-    const query = new URLSearchParams(location.search);
-    query.set("filter", filter.value);
-    history.replaceState(null, "", "?" + query);
-    listen();
-  }, 150);
-});
-listen();
+const source = new EventSource("/-/live" + location.search);
+source.onopen = () => { connection.textContent = "live"; connection.className = ""; };
+source.onerror = () => { connection.textContent = "the server does not answer"; connection.className = "lost"; };
+source.onmessage = (event) => {
+  const fresh = live.cloneNode(false);
+  fresh.innerHTML = JSON.parse(event.data);
+  update(live, fresh);
+};

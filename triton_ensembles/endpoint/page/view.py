@@ -10,7 +10,7 @@ from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
 from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
 from triton_ensembles.endpoint.metrics.triton import StepTimes
-from triton_ensembles.endpoint.page.rows import CONDITIONS, FOLDED, Choice, Order, Row, rows_of
+from triton_ensembles.endpoint.page.rows import CONDITIONS, FOLDED, Row, rows_of
 
 _LATENCIES = {
     "ModelLatency": "container",
@@ -21,12 +21,11 @@ _LATENCIES = {
 
 @dataclass(frozen=True)
 class VariantView:
-    """A running variant with the rows to show, of those that match the filter, of all."""
+    """A running variant with the rows to show, of ``all``."""
 
     plan: VariantPlan
     status: VariantStatus
     rows: list[Row]
-    matching: int
     all: int
 
     @property
@@ -50,16 +49,14 @@ class EndpointView:
     variants: list[VariantView]
 
 
-def view(endpoint: Endpoint, choice: Choice, order: Order) -> EndpointView:
-    """The present state."""
+def view(endpoint: Endpoint, all_rows: bool) -> EndpointView:
+    """Return the present state. ``all_rows``: otherwise the first of each variant."""
     variants, rows = [], []
     for running in endpoint.running:
         status = running.snapshot()
         own = rows_of(f"{endpoint.name}/{running.plan.name}", status.instances)
         rows += own
-        matching = order.sorted(row for row in own if row.matches(choice.filter))
-        shown = matching if choice.all_rows else matching[:FOLDED]
-        variants.append(VariantView(running.plan, status, shown, len(matching), len(own)))
+        variants.append(VariantView(running.plan, status, own if all_rows else own[:FOLDED], len(own)))
     errors = [error for variant in variants for error in variant.status.errors]
     errors.sort(key=lambda error: error.time, reverse=True)
     return EndpointView(endpoint, _totals(variants, rows), errors, variants)
