@@ -18,7 +18,8 @@ from enum import StrEnum
 
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable, ValidationError, with_paths_of_aws
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
-from triton_ensembles.endpoint.hosting.variant import Variant, start_all, stop_all
+from triton_ensembles.endpoint.hosting.together import start_all, stop_all
+from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import ACCOUNT
 from triton_ensembles.ground.errors import EnsembleError
 

@@ -22,6 +22,7 @@ from triton_ensembles.endpoint.aws_services.forward import Forward
 from triton_ensembles.endpoint.aws_services.process import Backing
 from triton_ensembles.endpoint.endpoint_state import Endpoint, Status
 from triton_ensembles.endpoint.events import RecentEvents
+from triton_ensembles.endpoint.hosting.context import Context
 from triton_ensembles.endpoint.hosting.objects import S3Objects
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
@@ -80,16 +81,9 @@ class Platform:
 
     def _make_endpoint(self, name: str, arn: str) -> Endpoint:
         def make_variant(plan: VariantPlan) -> Variant:
-            return Variant(
-                plan,
-                objects=self._objects,
-                root=self._settings.scratch / "endpoints" / f"{next(self._numbers)}.{name}" / plan.name,
-                log=self._settings.log(name),
-                endpoint=name,
-                metrics=self._metrics,
-                events=self._events,
-                server=self._settings.server,
-            )
+            root = self._settings.scratch / "endpoints" / f"{next(self._numbers)}.{name}" / plan.name
+            log, server = self._settings.log(name), self._settings.server
+            return Variant(plan, Context(name, self._objects, root, log, self._metrics, self._events, server))
 
         return Endpoint(name, arn, make_variant, self._changed)
 

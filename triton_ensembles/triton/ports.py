@@ -56,15 +56,6 @@ class Ports:
                     raise EnsembleError(message, cure=cure) from error
 
 
-def is_free(port: int) -> bool:
-    """Whether a server may listen on this port of the loopback interface now, by all that can be known before."""
-    try:
-        Ports(http=port).refuse_busy(["http"])
-    except EnsembleError:
-        return port > 65535  # refused with its reason when the server starts
-    return True
-
-
 def _reusing_socket() -> socket.socket:
     bound = socket.socket()
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

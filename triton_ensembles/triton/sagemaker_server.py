@@ -5,16 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import LOCAL
-from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.sagemaker_entry_point import server_command
 from triton_ensembles.triton.sagemaker_socket import has_sagemaker_socket
 from triton_ensembles.triton.sagemaker_variables import ALLOW_METRICS, MULTI_MODEL, Release, honored
 from triton_ensembles.triton.secret import ALL, LOADING, covers_sagemaker
 from triton_ensembles.triton.server_process import Reach, ServerOptions, ServerProcess
 
-PORT_VARIABLES = {"metrics": "SAGEMAKER_TRITON_METRICS_PORT", "grpc": "SAGEMAKER_TRITON_GRPC_PORT"}
+# Of SageMaker's ports; here, the server listens on sockets or at free ports, which are its own flags.
+_PORTS = frozenset({"SAGEMAKER_SAFE_PORT_RANGE", "SAGEMAKER_TRITON_METRICS_PORT", "SAGEMAKER_TRITON_GRPC_PORT"})
 # Of each step, for the status page. Triton's own choice has 0.95 and 0.999, too, and takes half as long again.
 _SUMMARIES = ("latencies=true", "quantiles=0.5:0.05,0.9:0.01,0.99:0.001")
 # Variables of a container that must not reach the server on this machine.
@@ -31,8 +30,8 @@ class SageMakerServer(ServerProcess):
 
     Args:
         repository: the folder that the container sees: an empty one for a multi-model container.
-        environment: the container's variables; by default those of a multi-model container. Ports for metrics and gRPC
-            that they name are TCP ports on loopback. What the script would refuse raises :class:`EnsembleError`.
+        environment: the container's variables; by default those of a multi-model container. Ports that they name are
+            without effect. What the script would refuse raises :class:`EnsembleError`.
         reach: who may talk to KServe v2, where the environment turns it on: SOCKETS or SECRET.
         release: whose script it is; that of this server by default.
 
@@ -53,35 +52,21 @@ class SageMakerServer(ServerProcess):
     ) -> None:
         super().__init__(**options)
         variables = {MULTI_MODEL: "true"} if environment is None else honored(environment, release)
-        self.ports = _named_ports(self.ports, variables)
-        kept = {name: value for name, value in variables.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}
+        kept = {name: value for name, value in variables.items() if name not in _PORTS}
         platform = {
             "SAGEMAKER_BIND_TO_PORT": str(self.ports.sagemaker),
             ALLOW_METRICS: kept.get(ALLOW_METRICS) or "true",
         }
-        platform |= {variable: str(getattr(self.ports, name)) for name, variable in PORT_VARIABLES.items()}
         command = server_command(kept, repository.resolve(), release, platform)
-        named = {name for name, variable in PORT_VARIABLES.items() if kept.get(variable)}
-        own = self.listens(*(name for name in ("metrics", "grpc", "http") if name not in named), over=reach)
-        own += [f"--{name}-address={LOOPBACK}" for name in sorted(named)]
+        own = self.listens("metrics", "grpc", "http", over=reach)
         if self._home is None or has_sagemaker_socket(self._home.tritonserver):
             self.sockets |= {"sagemaker"}
             self.port_names = tuple(name for name in self.port_names if name != "sagemaker")
         if reach is Reach.SECRET:
             own += self.secret.demanded(self.version, http=ALL, grpc=ALL)
-        elif "grpc" in named or covers_sagemaker(self.version):
+        elif covers_sagemaker(self.version):
             own += self.secret.demanded(self.version, http=ALL, grpc=LOADING)
         own += [f"--metrics-config=summary_{summary}" for summary in _SUMMARIES]
         passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}
         self.command = replace(command, arguments=(*command.arguments, *own), environment=passed, contained=True)
         self.metrics_on = any(flag in command.arguments for flag in _METRICS_ON)
-
-
-def _named_ports(ports: Ports, environment: Mapping[str, str]) -> Ports:
-    """``ports`` with those for metrics and gRPC that the container's environment names."""
-    for name, variable in PORT_VARIABLES.items():
-        if value := environment.get(variable):
-            if not value.isdecimal():
-                raise EnsembleError(f"{variable} is '{value}'", cure="give the number of a port")
-            ports = replace(ports, **{name: int(value)})
-    return ports

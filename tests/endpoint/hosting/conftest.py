@@ -12,6 +12,7 @@ from typing import Any, Self
 import pytest
 
 from tests.endpoint.hosting import archives
+from triton_ensembles.endpoint.hosting.context import Context
 from triton_ensembles.endpoint.hosting.errors import ModelError
 from triton_ensembles.endpoint.hosting.faults import object_missing
 from triton_ensembles.endpoint.hosting.model import Model
@@ -120,12 +121,7 @@ class Host:
         spec = ContainerSpec(image, url, mode, COMPLETE | dict(environment), cache)  # type: ignore[arg-type]
         self._started = Variant(
             VariantPlan("AllTraffic", spec, Budgets(**limits), instances, "ml.m5.large", 1.0),
-            objects=self.objects,
-            root=self.root,
-            log=self.log,
-            endpoint="tested",
-            metrics=self.observer,  # type: ignore[arg-type]
-            events=self.observer,  # type: ignore[arg-type]
+            Context("tested", self.objects, self.root, self.log, *(self.observer, self.observer)),  # type: ignore[arg-type]
         )
         await self._started.start()
 

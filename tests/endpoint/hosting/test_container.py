@@ -6,33 +6,16 @@ import pytest
 
 from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host
-from tests.running import sent
-from triton_ensembles.endpoint.hosting.variant import trim_log
-from triton_ensembles.triton.ports import Ports
+from triton_ensembles.endpoint.hosting.log_file import trim_log
 
 pytestmark = pytest.mark.anyio
 
 
-def metrics(url: str) -> str:
-    return sent(url, "GET", "/metrics")[1].decode()
-
-
-async def test_tritons_own_metrics_are_on_the_port_that_was_set_until_another_server_has_it(host: Host) -> None:
-    """Otherwise an endpoint with a port in its environment can never be updated: two generations want it."""
-    host.put("one.tar.gz", model())
-    with Ports.reserved() as ports:
-        environment = {"SAGEMAKER_TRITON_METRICS_PORT": str(ports.metrics)}
-        await host.start(instances=2, environment=environment)
-    old = host.variant
-    first, second = (str(instance.metrics_url) for instance in old.snapshot().instances)
-    assert first == f"127.0.0.1:{ports.metrics}" != second
-    await host.ask("one.tar.gz")
-    assert 'nv_inference_count{model="one.tar.gz"' in metrics(first) + metrics(second)
-    host.root = host.root.with_name("updated")
-    await host.start(environment=environment)
-    assert host.variant.snapshot().instances[0].metrics_url != first
-    assert f"port {ports.metrics} of SAGEMAKER_TRITON_METRICS_PORT is another server's" in host.observer.of("port")[-1]
-    await old.stop()
+async def test_a_port_in_the_environment_is_named_as_without_effect(host: Host) -> None:
+    """The container listens on sockets, so that instances and updates never want the same port."""
+    await host.start(environment={"SAGEMAKER_TRITON_METRICS_PORT": "many"})
+    (event,) = host.observer.of("variable")
+    assert "METRICS_PORT has no effect here: the endpoint's own port has Triton's metrics under /metrics" in event
 
 
 async def test_the_log_is_only_verbose_and_metrics_are_only_off_when_that_is_asked_for(host: Host) -> None:

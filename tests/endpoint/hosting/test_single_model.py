@@ -56,7 +56,6 @@ async def test_a_server_that_aborts_while_it_starts_on_a_busy_machine_is_started
         (FOR_A_GPU, {}, "KIND_GPU but no GPUs are available.*; pack a model and config for the CPU"),
         (model(initialize="raise ValueError('no such vocabulary')"), {}, "identity: Internal: ValueError: no such voc"),
         (model(), {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--no-such-flag"}, "unrecognized option '--no-such-flag'"),
-        (model(), {"SAGEMAKER_TRITON_METRICS_PORT": "many"}, "METRICS_PORT is 'many'; give the number of a port"),
     ],
 )
 async def test_a_container_that_cannot_start_says_why_and_leaves_nothing(

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -35,10 +36,12 @@ class Left(NamedTuple):
     others: int
 
 
-class Container:
-    """A tritonserver over one repository folder, which must exist when ``start`` is called.
+@dataclass(frozen=True)
+class Launch:
+    """How a container is started.
 
-    Args:
+    Attributes:
+        repository: a folder, which must exist when the container starts.
         log: the file that it appends its log to.
         startup_seconds: how long it may take until /ping answers.
         gateway: whether it is the gateway's container, with its table in the repository.
@@ -47,29 +50,35 @@ class Container:
         reach: who may talk to KServe v2, where the variables turn it on.
     """
 
-    def __init__(
-        self,
-        repository: Path,
-        environment: Mapping[str, str],
-        log: Path,
-        startup_seconds: float,
-        python: str = "",
-        gateway: bool = False,
-        release: tuple[int, int] = LOCAL,
-        home: Installation | None = None,
-        reach: Reach = Reach.SOCKETS,
-    ) -> None:
-        self._make = partial(
-            GatewayServer if gateway else partial(SageMakerServer, release=release, reach=reach),
-            repository,
-            environment,
-            log=log,
+    repository: Path
+    environment: Mapping[str, str]
+    log: Path
+    startup_seconds: float
+    python: str = ""
+    gateway: bool = False
+    release: tuple[int, int] = LOCAL
+    home: Installation | None = None
+    reach: Reach = Reach.SOCKETS
+
+    def server(self) -> SageMakerServer | GatewayServer:
+        make = GatewayServer if self.gateway else partial(SageMakerServer, release=self.release, reach=self.reach)
+        return make(
+            self.repository,
+            self.environment,
+            log=self.log,
             append_log=True,
-            python=python,
-            ready_seconds=startup_seconds,
-            home=home,
+            python=self.python,
+            ready_seconds=self.startup_seconds,
+            home=self.home,
         )
-        self.name = "the gateway's container" if gateway else "tritonserver"
+
+
+class Container:
+    """A tritonserver over one repository folder."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self.name = "the gateway's container" if launch.gateway else "tritonserver"
         self._sizes = EnvironmentSizes()
         self._processes = ModelProcesses()
         self._looking = threading.Lock()
@@ -97,7 +106,7 @@ class Container:
 
     async def start(self) -> None:
         """Launch the server and wait until it is ready. Raises EnsembleError with Triton's reason."""
-        server = self._make()
+        server = self._launch.server()
         server.launch()  # in the event loop's thread, which outlives the server
         try:
             try:

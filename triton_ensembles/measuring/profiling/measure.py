@@ -20,9 +20,7 @@ from statistics import median
 from typing import Literal
 
 from triton_ensembles.archive.clones import clone, clone_names
-from triton_ensembles.endpoint.hosting.errors import HostingError
-from triton_ensembles.endpoint.hosting.model import Model
-from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied
+from triton_ensembles.endpoint.local_container import NotLoadedError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.paths import COMMAND
@@ -98,9 +96,7 @@ def measure(subject: Subject, scratch: Path, *, copies: Sequence[int], load: Loa
     try:
         seen = asyncio.run(_copies(subject, scratch, sorted({1, *copies}), load, progress))
         rested, answers, beside = asyncio.run(_answers(subject, scratch, load, seen, progress))
-    except ContainerDied as error:
-        raise EnsembleError("tritonserver ended on its own while it was measured", path=subject.archive) from error
-    except HostingError as error:  # in the endpoint's words, whose cure is for people who deploy
+    except NotLoadedError as error:
         raise EnsembleError(error.message, path=subject.archive, cure=_CURE) from error
     except EnsembleError as error:
         if error.path is None:
@@ -137,7 +133,7 @@ def measure(subject: Subject, scratch: Path, *, copies: Sequence[int], load: Loa
 
 
 async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: Load, progress: Progress) -> _Copies:
-    seen, models = _Copies(), list[Model]()
+    seen, models = _Copies(), list[str]()
     async with Host(scratch / "copies", subject.python, completes=subject.completes) as host:
         seen.server = before = await host.memory()
         requests = RequestSender(host, subject.examples, load.user, scratch)
@@ -148,8 +144,8 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
                 break
             try:
                 archive, target_model = await asyncio.to_thread(next, archives)
-                model, unpacked = await host.unpack(archive, target_model)
-                loaded = await host.load(model)
+                disk_bytes, unpacked = await host.unpack(archive, target_model)
+                loaded = await host.load(target_model)
                 if len(models) < _FIRST_ANSWERS:
                     seen.firsts.append(await asyncio.to_thread(requests.once, target_model))
                 await asyncio.to_thread(requests.warm_up, target_model)
@@ -158,12 +154,12 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
                     raise
                 progress(f"memory is measured with at most {seen.loaded[-1].models} loaded, for with more: {error}")
                 break
-            models.append(model)
+            models.append(target_model)
             seen.unpacks.append(unpacked)
             seen.loads.append(loaded)
             after = await host.memory()
             if len(models) == 1:
-                seen.unpacked_bytes, seen.temporary_bytes = model.disk_bytes, await host.temporary_bytes()
+                seen.unpacked_bytes, seen.temporary_bytes = disk_bytes, await host.temporary_bytes()
             if len(models) in counts:
                 anonymous = max(0, after.anonymous_bytes - before.anonymous_bytes)
                 memory = Memory(anonymous, max(0, after.mapped_bytes - before.mapped_bytes))
@@ -175,11 +171,11 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
     return seen
 
 
-async def _kept(host: Host, model: Model, requests: RequestSender, progress: Progress) -> int | None:
+async def _kept(host: Host, model: str, requests: RequestSender, progress: Progress) -> int | None:
     """Bytes that a loaded copy keeps of its largest batch. It is the last one: others may then take what it keeps."""
     before = await host.memory()
     try:
-        if (rows := await asyncio.to_thread(requests.largest, model.target_model)) == 1:
+        if (rows := await asyncio.to_thread(requests.largest, model)) == 1:
             return 0
     except EnsembleError as error:
         progress(f"what is kept of the largest batch is not measured: {error}")
@@ -197,11 +193,11 @@ def _archives(subject: Subject, scratch: Path, count: int) -> Iterator[tuple[Pat
         path.unlink()
 
 
-async def _unload(host: Host, models: Sequence[Model], seen: _Copies) -> None:
+async def _unload(host: Host, models: Sequence[str], seen: _Copies) -> None:
     for model in models:
         try:
             seen.unloads.append(await host.unload(model))
-        except (ContainerDied, ContainerAnswered):  # it has ended under a copy too many
+        except EnsembleError:  # the server has ended under a copy too many
             return
         await host.delete(model)
 
@@ -222,18 +218,19 @@ async def _answers(
 ) -> tuple[Answers, tuple[Answers, ...], Answers | None]:
     """Answers to requests that come seldom, and often, and to seldom ones while another copy comes and goes."""
     async with Host(scratch / "answers", subject.python, completes=subject.completes) as host:
-        model, unpacked = await host.unpack(subject.archive, subject.archive.name)
+        model = subject.archive.name
+        _, unpacked = await host.unpack(subject.archive, model)
         seen.unpacks.append(unpacked)
         loading = await host.load(model)
         requests = RequestSender(host, subject.examples, load.user, scratch)
-        answers = await asyncio.to_thread(requests.measure, model.target_model, load, progress)
-        rested = partial(requests.rested, model.target_model, answers, load)
+        answers = await asyncio.to_thread(requests.measure, model, load, progress)
+        rested = partial(requests.rested, model, answers, load)
         alone = await asyncio.to_thread(rested, progress)
         if seen.loaded[-1].models < 2:
             return alone, answers, None
         (archive,) = clone(subject.archive, clone_names("neighbor", 1), scratch / "neighbor")
-        neighbor, _ = await host.unpack(archive, archive.name)
-        churn = asyncio.create_task(_come_and_go(host, neighbor))
+        await host.unpack(archive, archive.name)
+        churn = asyncio.create_task(_come_and_go(host, archive.name))
         try:
             whole = 2 * loading.seconds  # a load takes longer beside requests
             beside = await asyncio.to_thread(
@@ -246,7 +243,7 @@ async def _answers(
         return alone, answers, beside
 
 
-async def _come_and_go(host: Host, model: Model) -> None:
+async def _come_and_go(host: Host, model: str) -> None:
     while True:
         await host.load(model)
         await host.unload(model)
