@@ -124,7 +124,7 @@ def test_a_checksum_that_is_only_named_is_computed_and_an_md5_is_compared(
 @pytest.mark.parametrize("name", [*CHECKSUMS, "CRC32C", "CRC64NVME"])
 @pytest.mark.parametrize("place", ["header", "trailer"])
 def test_a_checksum_is_compared_and_given_back(local: LocalEndpoint, s3: object, name: str, place: str) -> None:
-    """CRC32C and CRC64NVME, which AWS's command line sends, are kept as they came where awscrt is not installed."""
+    """CRC32C and CRC64NVME, which AWS's command line sends, are kept as they came."""
     url, header = f"{local.url}/{BUCKET}/checked", f"x-amz-checksum-{name.lower()}"
     body = b"123456789"
     catalog = {"CRC32C": "e3069283", "CRC64NVME": "ae8b14860a799888"}  # https://reveng.sourceforge.io/crc-catalogue

@@ -22,8 +22,6 @@ from triton_ensembles.endpoint.aws_services import checksums
 
 _CHUNK = 1 << 20
 _IN_MEMORY = 64 * 1024  # smaller values are handled as bytes
-_Key: Any = models.FakeKey  # install() replaces it with DiskKey
-_Multipart: Any = models.FakeMultipart
 
 
 class Stored:
@@ -66,73 +64,62 @@ class Stored:
         return self.mapped() if len(self) > _IN_MEMORY else b"".join(self)
 
 
-class DiskKey(_Key):  # type: ignore[misc]
-    """moto's object with ``value`` as a :class:`Stored` where it is large."""
-
-    @property
-    def value(self) -> Any:
-        if self.contentsize <= _IN_MEMORY:
-            return _Key.value.fget(self)
-        with self.lock:
-            self._value_buffer.flush()
-            return Stored(self._value_buffer.fileno(), 0, self.contentsize)
-
-    @value.setter
-    def value(self, new: Any) -> None:
-        if not isinstance(new, Stored):
-            _Key.value.fset(self, new)
-            return
-        self._value_buffer.seek(0)
-        self._value_buffer.truncate()
-        for chunk in new:
-            self._value_buffer.write(chunk)
-        self.contentsize = len(new)
-
-
-class DiskMultipart(_Multipart):  # type: ignore[misc]
-    """moto's multipart upload, assembled on disk."""
-
-    def complete(self, body: Iterator[tuple[int, str]]) -> tuple[Any, str, tuple[str, str, int] | None]:
-        """The value, its ETag (MD5 of the parts' MD5s, and their number), and its checksum's type, text and parts."""
-        listed = list(body)
-        numbers = [number for number, _ in listed]
-        if numbers != sorted(set(numbers)):
-            raise InvalidPartOrder
-        parts = [self._checked(number, etag) for number, etag in listed]
-        if not parts:
-            raise MalformedXML
-        if any(part.contentsize < models.S3_UPLOAD_PART_MIN_SIZE for part in parts[:-1]):
-            raise EntityTooSmall
-        whole = DiskKey(self.key_name, b"", self.account_id, self.region_name, max_buffer_size=1)
-        for part in parts:
-            value = part.value
-            for chunk in value if isinstance(value, Stored) else (value,):
-                whole._value_buffer.write(chunk)
-            whole.contentsize += len(value)
-        digests = b"".join(bytes.fromhex(part.etag.strip('"')) for part in parts)
-        etag = f"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(parts)}"
-        value, checksum = whole.value, self._checksum(parts, whole)
-        for key in (*parts, whole):
-            key.dispose()  # the value's own descriptor keeps the file
-        return value, etag, checksum
-
-    def _checked(self, number: int, etag: str) -> DiskKey:
-        part: DiskKey | None = self.parts.get(number)
-        if part is None or part.etag.strip('"') != etag.strip('"'):
-            raise InvalidPart
-        return part
-
-    def _checksum(self, parts: list[DiskKey], whole: DiskKey) -> tuple[str, str, int] | None:
-        algorithm = self.metadata.get("x-amz-checksum-algorithm")
-        if algorithm not in checksums.CHECKSUMS:
-            return None
-        if self.metadata.get("x-amz-checksum-type") == "FULL_OBJECT" or algorithm == "CRC64NVME":
-            return "FULL_OBJECT", checksums.compute_checksum(whole.value, algorithm).decode(), 1
-        digests = b"".join(checksums.compute_checksum(part.value, algorithm, False) for part in parts)
-        return "COMPOSITE", checksums.compute_checksum(digests, algorithm).decode(), len(parts)
-
-
 def install() -> None:
-    """Make moto use these classes in this process."""
-    models.FakeKey, models.FakeMultipart = DiskKey, DiskMultipart
+    """Make moto keep values so, and assemble uploads on disk, in this process."""
+    of_bytes = models.FakeKey.value
+
+    def value(key: Any) -> Any:
+        if key.contentsize <= _IN_MEMORY:
+            return of_bytes.fget(key)
+        with key.lock:
+            key._value_buffer.flush()
+            return Stored(key._value_buffer.fileno(), 0, key.contentsize)
+
+    def set_value(key: Any, new: Any) -> None:
+        of_bytes.fset(key, b"" if isinstance(new, Stored) else new)
+        if isinstance(new, Stored):
+            for chunk in new:
+                key._value_buffer.write(chunk)
+            key.contentsize = len(new)
+
+    models.FakeKey.value = property(value, set_value)
+    models.FakeMultipart.complete = _complete
     models.compute_checksum = responses.compute_checksum = checksums.compute_checksum
+
+
+def _complete(upload: Any, body: Iterable[tuple[int, str]]) -> tuple[Any, str, tuple[str, str, int] | None]:
+    """Return the value, its ETag (of the parts' MD5s, with their number), and its checksum's type, text and parts."""
+    listed = list(body)
+    numbers = [number for number, _ in listed]
+    if numbers != sorted(set(numbers)):
+        raise InvalidPartOrder
+    parts = [_checked(upload, number, etag) for number, etag in listed]
+    if not parts:
+        raise MalformedXML
+    if any(part.contentsize < models.S3_UPLOAD_PART_MIN_SIZE for part in parts[:-1]):
+        raise EntityTooSmall
+    values = [part.value for part in parts]
+    whole = Stored.of(chunk for value in values for chunk in (value if isinstance(value, Stored) else (value,)))
+    digests = b"".join(bytes.fromhex(part.etag.strip('"')) for part in parts)
+    etag = f"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(parts)}"
+    checksum = _checksum(upload.metadata, values, whole)
+    for part in parts:
+        part.dispose()
+    return whole, etag, checksum
+
+
+def _checked(upload: Any, number: int, etag: str) -> Any:
+    part = upload.parts.get(number)
+    if part is None or part.etag.strip('"') != etag.strip('"'):
+        raise InvalidPart
+    return part
+
+
+def _checksum(metadata: Any, values: list[Any], whole: Stored) -> tuple[str, str, int] | None:
+    algorithm = metadata.get("x-amz-checksum-algorithm")
+    if algorithm not in checksums.CHECKSUMS:
+        return None
+    if metadata.get("x-amz-checksum-type") == "FULL_OBJECT":
+        return "FULL_OBJECT", checksums.compute_checksum(whole.viewed(), algorithm).decode(), 1
+    digests = b"".join(checksums.compute_checksum(value, algorithm, False) for value in values)
+    return "COMPOSITE", checksums.compute_checksum(digests, algorithm).decode(), len(values)
