@@ -114,10 +114,10 @@ lint: .venv/ready ## Check style, spelling, layers, types and the Dockerfile (ru
 setup: .venv/ready ## Install everything (.venv and .triton), or repair .triton; the other targets do it when needed
 	@$(CLI) setup
 
-TRITON := triton_ensembles/triton/requirements
+TRITON := triton_ensembles/server/requirements
 
 .venv/ready: requirements/requirements.txt requirements/torch.txt $(TRITON)/triton.txt $(TRITON)/bare-python.txt
-	@python=$$($(PYTHON) -m triton_ensembles.triton.machine) && \
+	@python=$$($(PYTHON) -m triton_ensembles.server.machine) && \
 	  echo "setting up .venv with $$python: about 110 packages and 4 GB on disk, some minutes" && \
 	  { test -x .venv/bin/python || "$$python" -m venv .venv; }
 	@.venv/bin/python -m pip install --quiet -r requirements/torch.txt

@@ -25,7 +25,7 @@ from benchmarks.variants import built_ensemble, built_variant, with_precision
 from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target, fused
 
 GROUPS = ("limit", "engine", "echo", "fused", "drawn", "bf16", "int8", "reference", "peers")

@@ -12,7 +12,7 @@ from checkout import ENSEMBLES
 from triton_ensembles.deploy.payload import Payload, payload_of
 from triton_ensembles.project.examples.folder import Examples, read_examples
 from triton_ensembles.project.examples.place import examples_folder
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 
 @cache

@@ -19,11 +19,12 @@ import numpy as np
 import tritonclient.http as http
 
 from checkout import BUILD, ENSEMBLES
+from triton_ensembles.archive.manifest import GATEWAY_TABLE
 from triton_ensembles.gateway.invocation import ATTRIBUTES, BINARY
 from triton_ensembles.gateway.table import Model, read_table
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
-from triton_ensembles.triton.sockets import connection_to
+from triton_ensembles.server.gateway_server import GatewayServer
+from triton_ensembles.server.sockets import connection_to
 
 _DIRECT = "Triton, HTTP"
 _WARM_UP = 20  # requests
@@ -96,7 +97,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         with GatewayServer(_REPOSITORY) as server:
-            for model in read_table(_REPOSITORY / TABLE).models:
+            for model in read_table(_REPOSITORY / GATEWAY_TABLE).models:
                 if not (value := _payload(model)):
                     continue
                 print(f"{model}, {len(value)} bytes: {options.rounds} requests of each")

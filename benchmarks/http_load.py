@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import uvloop
 
-from triton_ensembles.triton.sockets import UNIX
+from triton_ensembles.server.sockets import UNIX
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
-from triton_ensembles.triton.sockets import connection_to
+from triton_ensembles.server.sagemaker_server import SageMakerServer
+from triton_ensembles.server.sockets import connection_to
 
 NO_AUTO_COMPLETE = "--disable-auto-complete-config"  # as deploy sets it; SageMaker's default takes a second longer
 

@@ -16,7 +16,7 @@ from benchmarks.loads import Load
 from benchmarks.tables import Table
 from triton_ensembles.ground.files import write_file
 from triton_ensembles.measuring.perf.facts import machine
-from triton_ensembles.triton.home import VERSION
+from triton_ensembles.triton.pip_server import VERSION
 
 Rates = Mapping[int, float]
 """Rows per second by round."""

@@ -20,7 +20,7 @@ from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.places import Places
 from triton_ensembles.project.recipe.reader import read_recipe
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.targets import CPU
 
 pytest_plugins = [

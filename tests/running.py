@@ -10,10 +10,10 @@ import tritonclient.http as http
 
 from checkout import ROOT
 from triton_ensembles.ground.processes import die_with_parent
-from triton_ensembles.triton.ports import Ports
-from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.server_process import ServerProcess
-from triton_ensembles.triton.sockets import connection_to
+from triton_ensembles.server.ports import Ports
+from triton_ensembles.server.server_process import ServerProcess
+from triton_ensembles.server.sockets import connection_to
+from triton_ensembles.server.triton_server import TritonServer
 
 Server = TypeVar("Server", bound=ServerProcess)
 

@@ -15,7 +15,7 @@ from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
 from tests.repositories import pack
 from tests.strangers.networks import copy_of
 from triton_ensembles.ground.files import size_of
-from triton_ensembles.triton.interpreter import find_interpreter
+from triton_ensembles.server.interpreter import find_interpreter
 
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 _PYTEST = ("pytest", "pytest-xdist", "pytest-timeout", "anyio", "hypothesis")  # what registers with pytest here

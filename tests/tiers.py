@@ -92,10 +92,10 @@ SLOW = (
     "test_core.py",
     "test_fuzz.py",
     "test_wheel.py",
-    "triton/test_home.py::test_a_damaged_home_is_made_again_and_a_whole_one_is_kept",
-    "triton/test_installed.py::test_commands_start_the_server_that_they_are_told_to",
-    "triton/test_load_failures_served.py",
-    "triton/test_stubs.py::test_a_damaged_one_is_made_again",
+    "server/test_home.py::test_a_damaged_home_is_made_again_and_a_whole_one_is_kept",
+    "server/test_installed.py::test_commands_start_the_server_that_they_are_told_to",
+    "server/test_load_failures_served.py",
+    "server/test_stubs.py::test_a_damaged_one_is_made_again",
 )
 
 # Several workers share the files (pytest -n N --dist loadfile): those that take longest begin first, so that none of
@@ -123,7 +123,7 @@ LONGEST = (
     "artifacts/environment/test_for_python.py",
     "runtime/backends/test_tensorflow.py",
     "checking/test_archive_cases.py",
-    "triton/test_server.py",
+    "server/test_server.py",
     "artifacts/environment/test_rattler.py",
     "endpoint/test_command.py",
     "measuring/perf/test_measure.py",

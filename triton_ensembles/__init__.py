@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from triton_ensembles.endpoint.local import LocalEndpoint
     from triton_ensembles.ground.errors import EnsembleError
     from triton_ensembles.project.recipe.reader import read_recipe
-    from triton_ensembles.triton.server import TritonServer
+    from triton_ensembles.server.triton_server import TritonServer
 
 __all__ = [
     "EnsembleError",

@@ -20,8 +20,8 @@ from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
 from triton_ensembles.measuring.perf.load_generator import LoadGenerator
 from triton_ensembles.measuring.perf.steps import read_counters
-from triton_ensembles.triton.home import find_home
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.home import find_home
+from triton_ensembles.server.triton_server import TritonServer
 
 _POLL_SECONDS = 0.1
 _SLACK_SECONDS = 0.5  # until the first answer is seen, and between the last reading and perf_analyzer's end

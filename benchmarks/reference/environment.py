@@ -17,7 +17,7 @@ from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.programs import ProgramError, output_of, run_step
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import read_environment_file
-from triton_ensembles.triton.home import server_python
+from triton_ensembles.triton.pip_server import server_python
 
 FILE = Path(__file__).with_name("processing.yml")
 MEMBER = "processing_env.tar.gz"

@@ -6,7 +6,7 @@ from pathlib import Path
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.rule import Rule, Server
 from triton_ensembles.ground.files import write_whole
-from triton_ensembles.triton.home import VERSION
+from triton_ensembles.triton.pip_server import VERSION
 
 PAGE = Path("docs/rules.md")  # of the checkout, from its root
 _HEAD = f"""\

@@ -16,8 +16,8 @@ from tests.ensembles.clients import embed
 from tests.ensembles.sentences import SENTENCES
 from tests.running import client_of
 from triton_ensembles.building.built import Built
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import format_config, read_config
-from triton_ensembles.triton.server import TritonServer
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from tests.files import write_files
 from tests.running import client_of
 from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.payload import Payload, binary
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 _LITTER = "import tempfile; open(tempfile.mkstemp()[1], 'wb').write(bytes(1 << 20))"
 _MIB = 2**20

@@ -10,7 +10,7 @@ import pytest
 
 from tests.checking.endpoint import Endpoint
 from tests.running import serving
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.server.sagemaker_server import SageMakerServer
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import tarfile
 from pathlib import Path
 
 from tests.running import sent
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.server.sagemaker_server import SageMakerServer
 
 
 class Endpoint:

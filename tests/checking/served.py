@@ -16,9 +16,9 @@ from urllib.parse import quote
 from tests.checking import verdicts
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
-from triton_ensembles.triton.home import find_home
-from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.stubs import prepare_stubs
+from triton_ensembles.server.home import find_home
+from triton_ensembles.server.stubs import prepare_stubs
+from triton_ensembles.server.triton_server import TritonServer
 
 TIMEOUT = 60.0  # seconds for one load; most take a tenth of one, and the slowest less than two on idle cores
 TRIES = 10  # of a load over which the server was lost

@@ -9,8 +9,9 @@ from triton_ensembles.checking import check
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
+from triton_ensembles.server.home import find_home
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.home import STUB_PYTHONS, find_home
+from triton_ensembles.triton.pip_server import STUB_PYTHONS
 
 RECIPE = """\
 description = "An example"

@@ -17,7 +17,7 @@ from typing import Any
 
 import triton_ensembles.runtime.backends
 from checkout import ROOT, TRITON_HOME
-from triton_ensembles.triton import home
+from triton_ensembles.server import home
 
 FILE = Path(__file__).with_name("verdicts.json")
 MODE = os.environ.get("VERDICTS", "read")  # or "ask", "write"

@@ -22,8 +22,8 @@ from tests.repositories import pack, write_chain, write_step
 from tests.running import lines_until, port_options, running
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.commands.cli import main
+from triton_ensembles.server.ports import Ports
 from triton_ensembles.triton.model_config import parse_config
-from triton_ensembles.triton.ports import Ports
 
 REQUEST = json.dumps({"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 10]}]})
 COMMAND = (sys.executable, "-m", "triton_ensembles")

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from checkout import ROOT
 from tests.commands.projects import run_in
 from triton_ensembles.commands.cli import COMMANDS, main
-from triton_ensembles.triton.home import VERSION
-from triton_ensembles.triton.interpreter import find_interpreter, inspect_interpreter
+from triton_ensembles.server.interpreter import find_interpreter, inspect_interpreter
+from triton_ensembles.triton.pip_server import VERSION
 from triton_ensembles.version import __version__
 
 
@@ -59,7 +59,7 @@ def test_a_newcomers_python_that_does_not_suit_is_replaced_by_one_that_does(mino
     if other is None:
         pytest.skip(f"there is no Python {minor} here")
     command = [other.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); import runpy; "
-               "runpy.run_module('triton_ensembles.triton.machine', run_name='__main__')"]  # fmt: skip
+               "runpy.run_module('triton_ensembles.server.machine', run_name='__main__')"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = inspect_interpreter(done.stdout.strip())

@@ -14,7 +14,7 @@ from tests.commands.conftest import Run
 from tests.commands.projects import run_in
 from tests.running import serving
 from triton_ensembles.building.built import Built
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 
 @pytest.fixture

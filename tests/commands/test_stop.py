@@ -16,7 +16,7 @@ from tests.files import write_files
 from tests.project.test_location import write_ensemble
 from tests.running import running
 from triton_ensembles.ground.processes import end
-from triton_ensembles.triton.ports import Ports
+from triton_ensembles.server.ports import Ports
 
 # It says that it works, and never ends. It holds the pipe as long as it lives, so that its end is that of the pipe.
 SLEEPER = """#!{python}

@@ -15,8 +15,8 @@ from tests.files import write_files
 from tests.starter.repositories import LABEL, TEXT, X, Y, tensors, write_ensemble, write_network, write_step
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.files import file_digest
-from triton_ensembles.triton.interpreter import find_interpreter
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.interpreter import find_interpreter
+from triton_ensembles.server.triton_server import TritonServer
 
 LENGTHS = """np.array(
             [[sum(len(word) == size for word, _ in Whitespace().pre_tokenize_str(t.decode())) for size in (1, 2, 3, 4)]

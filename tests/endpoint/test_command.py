@@ -28,7 +28,7 @@ from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.pytest_plugin.running_server import RunningServer
-from triton_ensembles.triton.ports import Ports
+from triton_ensembles.server.ports import Ports
 
 
 def serve_slow_model(local: LocalEndpoint, execute: str) -> Any:

@@ -14,7 +14,7 @@ from tritonclient.utils import InferenceServerException
 from tests.ensembles.clients import embed, infer, text_rows
 from tests.ensembles.sentences import SENTENCES
 from tests.processes import wait_until
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 SERVED = ("bert_trt",)
 TOLERANCE = 1e-4

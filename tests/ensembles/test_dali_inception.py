@@ -13,7 +13,7 @@ from tritonclient.utils import InferenceServerException
 from pipelines.dali_pipe import preprocess
 from tests.ensembles import clients
 from tests.ensembles.clients import PHOTOGRAPHS, Array, classify, rows, saved
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 SERVED = ("dali_inception",)
 TOLERANCE = 1e-5

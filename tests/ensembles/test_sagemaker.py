@@ -17,10 +17,10 @@ from tests.running import sent
 from triton_ensembles.building.built import Built
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.recipe.places import find_ensembles
-from triton_ensembles.triton.gateway_server import GatewayServer
+from triton_ensembles.server.gateway_server import GatewayServer
+from triton_ensembles.server.sagemaker_server import SageMakerServer
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import read_config
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
-from triton_ensembles.triton.server import TritonServer
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.ensembles.conftest import YOLO
 from triton_ensembles.building.places import Places
 from triton_ensembles.project.examples.answer import answer_lines
 from triton_ensembles.project.examples.folder import read_examples
-from triton_ensembles.triton.gateway_server import GatewayServer
+from triton_ensembles.server.gateway_server import GatewayServer
 
 SCORE, IOU, MOST = 0.25, 0.45, 100  # as in the recipe
 LONGEST = 10  # of the logarithm of a side, in strides: beyond it, boxes are taken to be as long as this

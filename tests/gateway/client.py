@@ -5,7 +5,7 @@ from typing import Any
 
 import requests
 
-from triton_ensembles.triton.gateway_server import GatewayServer
+from triton_ensembles.server.gateway_server import GatewayServer
 
 ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 

@@ -15,7 +15,7 @@ from tests.gateway.repository import write
 from tests.processes import wait_until
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
-from triton_ensembles.triton.gateway_server import GatewayServer
+from triton_ensembles.server.gateway_server import GatewayServer
 
 
 def test_requests_under_way_are_answered_at_sigterm(tmp_path: Path) -> None:

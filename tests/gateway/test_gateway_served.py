@@ -20,7 +20,7 @@ from tests.gateway.repository import write
 from tests.processes import wait_until
 from tests.running import serving
 from triton_ensembles.ground.processes import descendants
-from triton_ensembles.triton.gateway_server import GatewayServer
+from triton_ensembles.server.gateway_server import GatewayServer
 
 BINARY = "application/vnd.sagemaker-triton.binary+json"
 

@@ -10,7 +10,7 @@ import pytest
 from checkout import ROOT
 from triton_ensembles.artifacts.tensorrt.plan_builders import find_gpu
 from triton_ensembles.ground.files import write_file
-from triton_ensembles.triton.home import VERSION
+from triton_ensembles.triton.pip_server import VERSION
 
 REPORT = ROOT / "docs" / "gpu-proof.md"
 

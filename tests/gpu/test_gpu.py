@@ -23,8 +23,8 @@ from triton_ensembles.artifacts.tensorrt.plan_builders import find_gpu
 from triton_ensembles.building.made.tensorrt_plans import find_plans
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import ModelInstanceGroup
-from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target, gpu
 
 RELEASE = "24.10"  # for the profiles and the environment of the plan; any TensorRT will do here

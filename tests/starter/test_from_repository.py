@@ -22,11 +22,11 @@ from triton_ensembles.checking.staging_example import stage as stage_example
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.project.examples.folder import read_examples
+from triton_ensembles.server.clients import http_client
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.starter.copying import Copied, copy_tree
-from triton_ensembles.triton.clients import http_client
-from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.model_config import CONFIG, read_config
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.pip_server import server_python
 from triton_ensembles.triton.targets import CPU, fused
 
 PICTURE = ("IMAGE", "UINT8", "-1")

@@ -23,8 +23,8 @@ from tests.strangers.networks import copy_of
 from tests.strangers.transcript import replay
 from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint
 from triton_ensembles.endpoint.running import RunningEndpoint
-from triton_ensembles.triton.interpreter import find_interpreter
-from triton_ensembles.triton.ports import Ports
+from triton_ensembles.server.interpreter import find_interpreter
+from triton_ensembles.server.ports import Ports
 from triton_ensembles.triton.targets import cpu
 
 PAGE = ROOT / "docs" / "getting-started.md"

@@ -18,8 +18,8 @@ from tests.repositories import write_chain
 from tests.running import serving
 from tests.web_pages.attacks import attacks, ports_of
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.triton.gateway_server import GatewayServer
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.gateway_server import GatewayServer
+from triton_ensembles.server.triton_server import TritonServer
 
 pytestmark = pytest.mark.slow
 

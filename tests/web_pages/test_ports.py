@@ -20,8 +20,8 @@ from tests.running import lines_until, port_options, running, serving
 from tests.web_pages.attacks import Attack, attacks, may_be_read, ports_of, reads, send
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.processes import command_line, descendants
-from triton_ensembles.triton.gateway_server import GatewayServer
-from triton_ensembles.triton.ports import Ports
+from triton_ensembles.server.gateway_server import GatewayServer
+from triton_ensembles.server.ports import Ports
 
 LOOPBACK = "0100007F"
 SLOW = pytest.mark.slow

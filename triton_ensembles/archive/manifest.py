@@ -8,6 +8,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import read_json
 
 MANIFEST = "manifest.json"
+GATEWAY_TABLE = "models.toml"  # beside the models that the gateway serves
 FACTS = frozenset({"python", "weights", "artifacts", "environments"})
 """What commands read of a manifest."""
 

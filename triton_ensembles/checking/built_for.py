@@ -8,7 +8,7 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.home import server_python
+from triton_ensembles.triton.pip_server import server_python
 from triton_ensembles.triton.releases import Release, image_of
 
 _MEASURED = re.compile("^precision$|cosine|kept")  # the facts of a plan that are about its accuracy

@@ -17,7 +17,7 @@ from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.triton.backends import KNOWN
-from triton_ensembles.triton.home import STUB
+from triton_ensembles.triton.pip_server import STUB
 
 _NATIVE = KNOWN.keys() - {"python"} | {"dali", "fil", "identity", "repeat", "square"}
 PARAMETER = "EXECUTION_ENV_PATH"

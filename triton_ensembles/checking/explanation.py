@@ -15,8 +15,8 @@ from triton_ensembles.checking.repository import Form, Repository
 from triton_ensembles.checking.rule import Example, Rule, Server, cure_for
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.ground.errors import EnsembleError, escaped
-from triton_ensembles.triton.home import VERSION
 from triton_ensembles.triton.model_config import CONFIG
+from triton_ensembles.triton.pip_server import VERSION
 
 _TEXT_EXAMPLES = Path(__file__).parent / "rules" / "examples.toml"
 _MODEL = "model"  # the folder of an example that does not require another name

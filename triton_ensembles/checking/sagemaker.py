@@ -5,12 +5,12 @@ Its rules apply to archives, to folders of ensembles/ (which become archives), a
 destination names an instance type or a single-model endpoint, but not to one for a plain tritonserver.
 """
 
+from triton_ensembles.archive.manifest import GATEWAY_TABLE
 from triton_ensembles.checking.python.model_calls import callees
 from triton_ensembles.checking.repository import Form, Model, Repository
 from triton_ensembles.checking.rule import ANYWHERE
 from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.gateway_server import TABLE
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS, is_known
 
 
@@ -20,7 +20,7 @@ def for_sagemaker(repository: Repository, destination: Destination) -> bool:
 
 def is_of_gateway(repository: Repository) -> bool:
     """Whether its models are for the gateway's container, which serves all of them: its table is beside them."""
-    return repository.tree.get(TABLE) is not None
+    return repository.tree.get(GATEWAY_TABLE) is not None
 
 
 def is_packed(repository: Repository, destination: Destination) -> bool:

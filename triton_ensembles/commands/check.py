@@ -20,9 +20,9 @@ from triton_ensembles.commands.common.arguments import path_of
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.server.home import Installation
 from triton_ensembles.triton.destination import UNDECIDED, Destination
 from triton_ensembles.triton.dockerfile import dockerfile_of
-from triton_ensembles.triton.home import Installation
 
 _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
 

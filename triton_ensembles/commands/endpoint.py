@@ -19,9 +19,9 @@ from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.processes import StopSignals
-from triton_ensembles.triton.home import Installation
-from triton_ensembles.triton.sagemaker_socket import has_sagemaker_socket
-from triton_ensembles.triton.secret import covers_sagemaker
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
+from triton_ensembles.server.secret import covers_sagemaker
 
 
 @click.command()

@@ -2,7 +2,7 @@
 
 import click
 
-from triton_ensembles.archive.manifest import python_of
+from triton_ensembles.archive.manifest import GATEWAY_TABLE, python_of
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.packed.gateway_repository import NAME, ensembles_of, stage_gateway
 from triton_ensembles.building.places import Weights
@@ -13,8 +13,8 @@ from triton_ensembles.gateway.table import Table, read_table
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.project.recipe.places import find_ensembles
-from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
-from triton_ensembles.triton.ports import Ports
+from triton_ensembles.server.gateway_server import GatewayServer
+from triton_ensembles.server.ports import Ports
 
 _PORT = click.IntRange(1, 65535)
 
@@ -36,7 +36,7 @@ def gateway(weights: Weights, chosen_target: options.BuildTarget, port: int, arc
       curl http://127.0.0.1:8080/invocations -d '{"modelname": "NAME", "payload": {"text": "…"}}'
     """
     places = options.current_places()
-    table_path = places.root / NAME / TABLE
+    table_path = places.root / NAME / GATEWAY_TABLE
     if not table_path.is_file():
         message = "the table of the gateway's models is missing"
         raise EnsembleError(message, path=table_path, cure="write it as docs/gateway.md says")

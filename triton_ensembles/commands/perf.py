@@ -21,10 +21,10 @@ from triton_ensembles.measuring.perf.slowest import Slowest, table, trace_argume
 from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, Load, measure, trace_slowest
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.server_process import Reach
 from triton_ensembles.serving.served import Served
-from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.model_config import ModelConfig
-from triton_ensembles.triton.server_process import Reach
 
 
 def _refuse_several(count: int) -> None:

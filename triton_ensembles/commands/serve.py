@@ -16,13 +16,13 @@ from triton_ensembles.commands.common.arguments import DEFAULT_PORT, argument, c
 from triton_ensembles.commands.common.builds import serve_all, server_for
 from triton_ensembles.ground.errors import EnsembleError, escaped, shown
 from triton_ensembles.ground.processes import StopSignals
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.ports import Ports
+from triton_ensembles.server.server_process import ServerProcess
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.serving.served import Served
 from triton_ensembles.serving.watching.source import WatchedSource, watched_source
 from triton_ensembles.serving.watching.watch import Watch, explicit_mode
-from triton_ensembles.triton.home import Installation
-from triton_ensembles.triton.ports import Ports
-from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.server_process import ServerProcess
 from triton_ensembles.triton.targets import Target
 
 _PORT = click.IntRange(1, 65535)

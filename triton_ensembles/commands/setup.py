@@ -7,11 +7,12 @@ import click
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.extras import ENGINES, is_installed
-from triton_ensembles.triton.home import VERSION, TritonHome, install_home
-from triton_ensembles.triton.interpreter import find_interpreter, install_interpreter
-from triton_ensembles.triton.machine import check_machine
+from triton_ensembles.server.home import TritonHome, install_home
+from triton_ensembles.server.interpreter import find_interpreter, install_interpreter
+from triton_ensembles.server.machine import check_machine
+from triton_ensembles.server.stubs import prepare_stubs
+from triton_ensembles.triton.pip_server import VERSION
 from triton_ensembles.triton.releases import releases, version
-from triton_ensembles.triton.stubs import prepare_stubs
 from triton_ensembles.triton.targets import cpu
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import table_rows
-from triton_ensembles.triton.home import VERSION
+from triton_ensembles.triton.pip_server import VERSION
 from triton_ensembles.triton.releases import instance_of, tag_of
 
 _TABLE = Path(__file__).parent / "accounts.csv"

@@ -13,8 +13,8 @@ from typing import Any
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.model_config import ModelConfig, datatype_of
+from triton_ensembles.triton.pip_server import server_python
 from triton_ensembles.triton.releases import releases, version
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 

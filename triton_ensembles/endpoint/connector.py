@@ -4,7 +4,7 @@ from typing import Any
 
 import aiohttp
 
-from triton_ensembles.triton.sockets import UNIX
+from triton_ensembles.server.sockets import UNIX
 
 
 def base_of(address: str) -> str:

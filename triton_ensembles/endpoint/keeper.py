@@ -9,7 +9,7 @@ import signal
 from contextlib import suppress
 
 from triton_ensembles.ground import processes
-from triton_ensembles.triton.leftovers import Leftovers
+from triton_ensembles.server.leftovers import Leftovers
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM)
 _ROUNDS = 10  # of ending processes, which may start others meanwhile

@@ -18,9 +18,9 @@ from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.server.sagemaker_server import SageMakerServer
+from triton_ensembles.server.server_process import Reach
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
-from triton_ensembles.triton.server_process import Reach
 
 _LIMITS = Budgets(memory_bytes=0, disk_bytes=1)  # only the seconds matter here
 

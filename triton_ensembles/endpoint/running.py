@@ -16,7 +16,7 @@ from botocore.config import Config
 from botocore.session import Session
 
 from triton_ensembles.endpoint.announcement import environment
-from triton_ensembles.triton.ports import LOOPBACK
+from triton_ensembles.server.ports import LOOPBACK
 
 _NOTHING_ELSE = {
     "AWS_CONFIG_FILE": os.devnull,

@@ -17,7 +17,7 @@ from triton_ensembles.endpoint.platform import Platform
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import locked
-from triton_ensembles.triton.ports import LOOPBACK
+from triton_ensembles.server.ports import LOOPBACK
 
 _BACKLOG = 1024
 _KEEP_ALIVE_SECONDS = 75.0

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.home import Installation
+from triton_ensembles.server.home import Installation
 
 GIB = 1 << 30
 ACCOUNT = "123456789012"  # moto's account too, so that their ARNs agree

@@ -19,7 +19,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import die_with_parent
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.sagemaker.contract import INVOKE_SECONDS
-from triton_ensembles.triton.ports import LOOPBACK
+from triton_ensembles.server.ports import LOOPBACK
 
 _TRITON_SECONDS = 30.0  # that Triton may take to end
 _DRAIN_SECONDS = INVOKE_SECONDS  # that requests under way may take at SIGTERM

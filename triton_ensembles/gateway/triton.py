@@ -15,8 +15,8 @@ from triton_ensembles.gateway.errors import Refused
 from triton_ensembles.gateway.invocation import BINARY, KServe
 from triton_ensembles.gateway.table import Model
 from triton_ensembles.gateway.tensors import Signature, Tensor, misfit
-from triton_ensembles.triton.repository_api import error_in
-from triton_ensembles.triton.sockets import UNIX
+from triton_ensembles.server.repository_api import error_in
+from triton_ensembles.server.sockets import UNIX
 
 _HEADER_LENGTH = "Inference-Header-Content-Length"
 _LOST_SECONDS = 5.0  # that a request waits when Triton is gone: the container ends meanwhile, and another one answers

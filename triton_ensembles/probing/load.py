@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.server.repository_api import RepositoryApi
+from triton_ensembles.server.server_process import ServerProcess
 from triton_ensembles.triton.log import crash_reason, read_log
-from triton_ensembles.triton.repository_api import RepositoryApi
-from triton_ensembles.triton.server_process import ServerProcess
 
 _LOOK_SECONDS = 0.5
 

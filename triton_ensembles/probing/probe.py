@@ -14,10 +14,10 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.probing.load import LostError, load
 from triton_ensembles.probing.requests import code_of, requests_for
 from triton_ensembles.probing.stream import answered
-from triton_ensembles.triton.home import Installation
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.server_process import BUSY_ABORT, Reach
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import ModelConfig, config_of
-from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.server_process import BUSY_ABORT, Reach
 
 # A server that loads what it is told to, one model after the other, and does not wait long at its end.
 _ARGUMENTS = ("--model-control-mode=explicit", "--exit-timeout-secs=2")

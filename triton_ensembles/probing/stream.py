@@ -12,8 +12,8 @@ from tritonclient.utils import np_to_triton_dtype
 from triton_ensembles.checking.probe import OutputTensor, Trial
 from triton_ensembles.probing.load import LostError, crash
 from triton_ensembles.project.examples.request import Request
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import DataType, ModelConfig
-from triton_ensembles.triton.server import TritonServer
 
 _LOOK_SECONDS = 0.5
 _MOST_RESPONSES = 1000  # of a model that never ends its answer

@@ -13,8 +13,8 @@ import pytest
 
 from triton_ensembles.archive.manifest import read_manifest
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.serving.served import served, server_of
-from triton_ensembles.triton.server import TritonServer
 
 Paths = tuple[Path, ...]
 

@@ -16,8 +16,8 @@ from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.probing.probe import Prober
 from triton_ensembles.runtime.backends import ENGINES
+from triton_ensembles.server.home import Installation
 from triton_ensembles.serving.served import Served, built_of, here, laid_out, of_built, refuse_missing
-from triton_ensembles.triton.home import Installation
 from triton_ensembles.triton.targets import Target
 
 

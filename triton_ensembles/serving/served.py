@@ -37,14 +37,14 @@ from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.project.settings import project_defaults
 from triton_ensembles.sagemaker.extraction import extract
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.installed import image_of_server
+from triton_ensembles.server.ports import Ports
+from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.stubs import require_interpreter
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.destination import Destination, SingleModel
-from triton_ensembles.triton.home import Installation
-from triton_ensembles.triton.installed import image_of_server
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, config_of, read_config
-from triton_ensembles.triton.ports import Ports
-from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.server_process import Reach
-from triton_ensembles.triton.stubs import require_interpreter
 from triton_ensembles.triton.targets import CPU, Target, fused, target_of
 
 _GPUS = Path("/proc/driver/nvidia/gpus")

@@ -1,1 +1,1 @@
-"""The server and its facts: tritonserver as a process, releases and images, targets, config.pbtxt as a protobuf."""
+"""Facts of Triton: releases and images, backends, targets, config.pbtxt as a protobuf, the words of its log."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 from triton_ensembles.ground.errors import UsageError
 from triton_ensembles.triton.destination import UNDECIDED, Destination
-from triton_ensembles.triton.home import VERSION, server_python
 from triton_ensembles.triton.model_config import ModelInstanceGroup
+from triton_ensembles.triton.pip_server import VERSION, server_python
 from triton_ensembles.triton.releases import Release, check_image, image_of, releases, version
 
 NAMES = ("cpu", "gpu", "fused")

@@ -14,7 +14,7 @@ from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.interpreter import find_interpreter
+from triton_ensembles.server.interpreter import find_interpreter
 from triton_ensembles.triton.targets import gpu
 
 from .conftest import FROM_PYPI

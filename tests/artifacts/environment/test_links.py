@@ -9,7 +9,7 @@ import pytest
 from triton_ensembles.artifacts.environment import libraries
 from triton_ensembles.artifacts.environment.libraries import needed_libraries
 from triton_ensembles.artifacts.environment.links import replace_links
-from triton_ensembles.triton.interpreter import choose_interpreter
+from triton_ensembles.server.interpreter import choose_interpreter
 
 
 @pytest.fixture

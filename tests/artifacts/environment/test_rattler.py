@@ -15,7 +15,7 @@ from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.pypi import make_prefix
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import content_digest
-from triton_ensembles.triton.interpreter import inspect_interpreter
+from triton_ensembles.server.interpreter import inspect_interpreter
 
 from .channel import PLACEHOLDER, add_package
 from .conftest import run_bare

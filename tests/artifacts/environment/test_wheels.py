@@ -10,7 +10,7 @@ import pytest
 from tests.wheels import add_wheel
 from triton_ensembles.artifacts.environment.wheels import WheelError, install_wheels
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.interpreter import choose_interpreter
+from triton_ensembles.server.interpreter import choose_interpreter
 
 from .conftest import NEVER_IMPORTED
 

@@ -19,10 +19,11 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.checking import check
 from triton_ensembles.checking.fault import Severity
+from triton_ensembles.server.home import find_home
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.home import STUB, find_home
 from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.pip_server import STUB
 from triton_ensembles.triton.targets import gpu
 
 SENTENCES = ["Hi", "A cat sleeps on the sofa.", "word " * 300]

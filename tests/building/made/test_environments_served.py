@@ -21,8 +21,8 @@ from triton_ensembles.checking import check
 from triton_ensembles.checking.examples import ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target, gpu
 
 IN, OUT = io_tensor("IN", "STRING", "1"), io_tensor("OUT", "STRING", "1")

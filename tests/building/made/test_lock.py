@@ -11,7 +11,7 @@ from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.home import server_python
+from triton_ensembles.triton.pip_server import server_python
 from triton_ensembles.triton.targets import CPU
 
 _RECIPE = """description = "Three numbers, plus two"

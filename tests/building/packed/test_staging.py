@@ -15,8 +15,8 @@ from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.checking import check
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.places import RECIPE
-from triton_ensembles.triton.home import STUB
 from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config
+from triton_ensembles.triton.pip_server import STUB
 from triton_ensembles.triton.releases import releases
 from triton_ensembles.triton.targets import CPU, Target
 

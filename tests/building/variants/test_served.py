@@ -15,7 +15,7 @@ from tests.ensembles import clients
 from tests.ensembles.test_digits import STYLES, drawn, infer
 from tests.running import serving
 from triton_ensembles.building.built import Built
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 
 def unpacked(variants: Variants) -> list[Path]:

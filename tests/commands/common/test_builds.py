@@ -18,8 +18,8 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.commands.common.builds import server_for
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.perf.sweep import Load, measure
+from triton_ensembles.server.interpreter import find_interpreter
 from triton_ensembles.serving.served import of_built
-from triton_ensembles.triton.interpreter import find_interpreter
 
 # Port 9 of the loopback interface has no server.
 RECIPE = f"""description = "one"

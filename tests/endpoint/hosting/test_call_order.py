@@ -11,7 +11,7 @@ from tests.endpoint.hosting.conftest import Host
 from triton_ensembles.endpoint.hosting.call_order import CallOrder
 from triton_ensembles.endpoint.hosting.request import Invocation
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, TritonApi
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.server.sagemaker_server import SageMakerServer
 
 pytestmark = pytest.mark.anyio
 

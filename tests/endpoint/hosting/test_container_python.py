@@ -9,9 +9,9 @@ from tests.endpoint.hosting import archives
 from tests.endpoint.hosting.conftest import Host
 from tests.starter.repositories import tensors, write_network
 from triton_ensembles.endpoint.hosting.errors import ModelError
-from triton_ensembles.triton import stubs
-from triton_ensembles.triton.home import server_python
-from triton_ensembles.triton.interpreter import Interpreter, find_interpreter
+from triton_ensembles.server import stubs
+from triton_ensembles.server.interpreter import Interpreter, find_interpreter
+from triton_ensembles.triton.pip_server import server_python
 
 pytestmark = pytest.mark.anyio
 IMAGE = "123.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:{}"

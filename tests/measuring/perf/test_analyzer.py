@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.perf.analyzer import ClientTimes, read_csv, reason, run_analyzer
-from triton_ensembles.triton.home import TritonHome
+from triton_ensembles.server.home import TritonHome
 
 # Written by perf_analyzer (wheel tritonclient 2.50.0) -m bert_trt -i grpc --concurrency-range 32 --verbose-csv.
 REAL = """\

@@ -24,8 +24,8 @@ from triton_ensembles.measuring.perf.steps import Counters, composing_models, re
 from triton_ensembles.measuring.perf.sweep import Load, measure
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.place import examples_folder
-from triton_ensembles.triton.home import find_home
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.home import find_home
+from triton_ensembles.server.triton_server import TritonServer
 
 SERVED = ("bert_trt",)
 STEPS = ["bert_trt.preprocess", "bert_trt.bert-trt", "bert_trt.postprocess"]

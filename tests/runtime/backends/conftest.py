@@ -21,9 +21,9 @@ from checkout import ENSEMBLES, ROOT
 from tests.files import write_files
 from tests.processes import wait_until
 from tests.running import serving
-from triton_ensembles.triton.clients import grpc_client
+from triton_ensembles.server.clients import grpc_client
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, parse_config, read_config
-from triton_ensembles.triton.server import TritonServer
 
 Array = NDArray[Any]
 

@@ -13,8 +13,8 @@ from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.running import serving
 from tests.runtime.backends.networks import model_of
-from triton_ensembles.triton.clients import http_client
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.clients import http_client
+from triton_ensembles.server.triton_server import TritonServer
 
 FLOAT = TensorProto.FLOAT
 

@@ -21,7 +21,7 @@ from tests.runtime.backends.embedding import parameter
 from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 IN, OUT = "DALI_INPUT_0", "DALI_OUTPUT_0"
 PICTURES = [Image.open(path) for path in PHOTOGRAPHS]  # 640 x 427

@@ -16,8 +16,8 @@ from tests.running import serving
 from tests.runtime.backends.conftest import ModelServer, on_cpu
 from tests.runtime.backends.embedding import parameter
 from triton_ensembles.runtime.backends.tensorflow.completion import complete
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import parse_config
-from triton_ensembles.triton.server import TritonServer
 
 SOFTMAX = "InceptionV3/Predictions/Softmax"
 CLASSES = 1001

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.running import sent, serving
 from tests.runtime.fused.forms import stage_chain
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.server.sagemaker_server import SageMakerServer
 
 
 class RefusedError(Exception):

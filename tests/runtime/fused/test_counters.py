@@ -16,8 +16,8 @@ from tests.processes import wait_until
 from tests.running import serving
 from triton_ensembles.building.places import Places
 from triton_ensembles.ground.processes import descendants
-from triton_ensembles.triton.clients import http_client
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.clients import http_client
+from triton_ensembles.server.triton_server import TritonServer
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from tests.running import serving
 from tests.runtime.fused.forms import stage_chain
 from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.runtime.fused.plan import PLAN
-from triton_ensembles.triton.clients import grpc_client
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.clients import grpc_client
+from triton_ensembles.server.triton_server import TritonServer
 
 STEP = Path(__file__).with_name("hurt_step.py").read_text()
 ECHO = STEP.replace("word = request.request_id()", 'word = ""')

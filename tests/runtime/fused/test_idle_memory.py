@@ -14,7 +14,7 @@ from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.ground.processes import descendants, memory_parts
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.targets import fused
 
 WIDTH, ROWS, MIB = 1 << 18, 64, 1 << 20

@@ -15,7 +15,7 @@ from tritonclient.utils import np_to_triton_dtype
 from tests.running import serving
 from tests.runtime.fused.dags import Dag, Request, random_dags
 from tests.runtime.fused.forms import stage_both
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 COUNT, NUMBERS = 12, (17, 18)  # each kind of failure has its turn; tests/tiers.py leaves 18 to the second half
 FAILS_ALL = {"raises", "exits", "divides", "returns_text", "returns_tuple", "counts_wrong", "unicode"}

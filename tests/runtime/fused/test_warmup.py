@@ -8,7 +8,7 @@ import tritonclient.grpc as grpc
 from tests.files import write_files
 from tests.running import serving
 from tests.runtime.fused.forms import stage_both
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 TENSORS = """max_batch_size: 4
 input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ] output [ { name: "Y" data_type: TYPE_STRING dims: [ 1 ] } ]

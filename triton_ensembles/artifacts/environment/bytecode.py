@@ -6,7 +6,7 @@ from pathlib import Path
 
 from triton_ensembles.ground.programs import ProgramError, output_of, run_step
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.triton.interpreter import find_interpreter
+from triton_ensembles.server.interpreter import find_interpreter
 
 # Both run in the other Python. Packages that cannot be imported here (they look for a device, say) get no byte code.
 _IMPORT = """

@@ -14,7 +14,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.programs import ProgramError, output_of
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import EnvironmentSpec
-from triton_ensembles.triton.interpreter import Interpreter, choose_interpreter
+from triton_ensembles.server.interpreter import Interpreter, choose_interpreter
 
 # What no Python step needs: tests, the GUI, the static library, installers, and what a distribution adds.
 LEFT_OUT = (

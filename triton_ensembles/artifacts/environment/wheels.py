@@ -21,7 +21,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.programs import ProgramError, output_of
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import most_of
-from triton_ensembles.triton.machine import glibc_version
+from triton_ensembles.triton.pip_server import glibc_version
 
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}  # PEP 600
 

@@ -22,9 +22,9 @@ from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import EnvironmentSpec, read_environment_file
 from triton_ensembles.project.recipe.schema import Environment
-from triton_ensembles.triton import interpreter
-from triton_ensembles.triton.home import VERSION, find_home, server_python
-from triton_ensembles.triton.machine import glibc_version
+from triton_ensembles.server import interpreter
+from triton_ensembles.server.home import find_home
+from triton_ensembles.triton.pip_server import VERSION, glibc_version, server_python
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.targets import Target
 

@@ -21,7 +21,7 @@ from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import read_environment_file
 from triton_ensembles.runtime.fused.plan import StepPlan
-from triton_ensembles.triton.home import server_python
+from triton_ensembles.triton.pip_server import server_python
 
 # By backend: the package, and whether it needs what it requires. Some require packages for tools that no server uses.
 _ENGINES = {

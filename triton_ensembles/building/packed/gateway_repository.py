@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from triton_ensembles.archive.manifest import MANIFEST, python_of
+from triton_ensembles.archive.manifest import GATEWAY_TABLE, MANIFEST, python_of
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.places import Places
@@ -13,7 +13,6 @@ from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.gateway.table import Model, Table
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import remove
-from triton_ensembles.triton.gateway_server import TABLE
 from triton_ensembles.triton.model_config import CONFIG, format_config, read_config
 from triton_ensembles.triton.targets import Target
 
@@ -48,7 +47,7 @@ def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Plac
     for model in table.models:
         if model.steps_version:
             _write_version(folder, model, path)
-    shutil.copy2(path, folder / TABLE)
+    shutil.copy2(path, folder / GATEWAY_TABLE)
     weights = "random" if any(ensemble.random for ensemble in built) else "pretrained"
     manifests = {ensemble.name: ensemble.manifest for ensemble in built}
     manifest = {"python": python, "weights": weights, "ensembles": manifests}

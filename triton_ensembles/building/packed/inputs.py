@@ -15,7 +15,7 @@ from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.triton import backends, model_config, releases, targets
-from triton_ensembles.triton.home import server_python
+from triton_ensembles.triton.pip_server import server_python
 
 _CODE = (write, comments, model_config, targets, backends, releases)  # and this folder
 

@@ -17,9 +17,9 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.probing.load import LostError, wait_for_answer
 from triton_ensembles.probing.probe import Prober
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract
+from triton_ensembles.server.sagemaker_server import SageMakerServer
+from triton_ensembles.server.sockets import connection_to
 from triton_ensembles.triton.destination import Destination, SingleModel
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
-from triton_ensembles.triton.sockets import connection_to
 
 _LOAD_SECONDS = 600  # SageMaker gives the download and the load of a model ten minutes
 # On a machine that is very busy, stubs start so slowly that tritonserver 2.51.0 gives up and aborts.

@@ -11,8 +11,8 @@ from triton_ensembles.building.planned.plan import BuildPlan, written_paths
 from triton_ensembles.checking.suppression.comments import carried
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import files_in
-from triton_ensembles.triton.home import STUB
 from triton_ensembles.triton.model_config import CONFIG, format_config
+from triton_ensembles.triton.pip_server import STUB
 
 
 def stage(

@@ -14,13 +14,13 @@ from triton_ensembles.commands.common.arguments import Chosen, log_of
 from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.paths import user_folder
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.ports import Ports
+from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.serving.packing import Packed, pack
 from triton_ensembles.serving.served import Served, of_built, served, server_of
 from triton_ensembles.starter.fused import build_fused
-from triton_ensembles.triton.home import Installation
-from triton_ensembles.triton.ports import Ports
-from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.server_process import Reach
 from triton_ensembles.triton.targets import Target
 
 

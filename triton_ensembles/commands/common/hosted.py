@@ -13,11 +13,11 @@ from triton_ensembles.commands.common.arguments import Chosen
 from triton_ensembles.commands.common.builds import build_all
 from triton_ensembles.deploy.rehearsal import image_for
 from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.installed import image_of_server
 from triton_ensembles.serving.packing import pack
 from triton_ensembles.serving.served import Served, of_built, served
 from triton_ensembles.triton.destination import Destination, SingleModel
-from triton_ensembles.triton.home import Installation
-from triton_ensembles.triton.installed import image_of_server
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.targets import CPU, Target
 

@@ -16,9 +16,9 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.project.location import FALLBACK, chosen_project, find_project, no_project
 from triton_ensembles.project.settings import KEYS, project_defaults
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.installed import image_of_server, server_at
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.home import Installation
-from triton_ensembles.triton.installed import image_of_server, server_at
 from triton_ensembles.triton.targets import NAMES, Target, target_of
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

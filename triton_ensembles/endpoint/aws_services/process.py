@@ -15,7 +15,7 @@ from triton_ensembles.endpoint.aws_services.secret import SECRET
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import IMPORTED_FROM
 from triton_ensembles.ground.processes import die_with_parent
-from triton_ensembles.triton.ports import LOOPBACK
+from triton_ensembles.server.ports import LOOPBACK
 
 _START_SECONDS = 60
 # Otherwise glibc keeps the memory of every upload's parts, for each thread, instead of returning it.

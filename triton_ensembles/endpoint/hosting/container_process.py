@@ -17,11 +17,11 @@ from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.endpoint.hosting.model_processes import ModelProcesses, Usage, is_stub
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.ground.processes import descendants, end_handles, handles, has_ended, send, wait_for_handles
+from triton_ensembles.server.gateway_server import GatewayServer
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.sagemaker_server import SageMakerServer
+from triton_ensembles.server.server_process import BusyAbortError, Reach
 from triton_ensembles.triton.destination import LOCAL
-from triton_ensembles.triton.gateway_server import GatewayServer
-from triton_ensembles.triton.home import Installation
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
-from triton_ensembles.triton.server_process import BusyAbortError, Reach
 
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start a server that fails to start
 _GONE_SECONDS = 30.0  # how long the stubs of an unloaded model may take to end

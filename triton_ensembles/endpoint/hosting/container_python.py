@@ -1,10 +1,11 @@
 """The Python of a container's steps."""
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.server.home import Installation, find_home
+from triton_ensembles.server.stubs import prepare_stubs
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.home import Installation, find_home, server_python
+from triton_ensembles.triton.pip_server import server_python
 from triton_ensembles.triton.releases import image_of, releases
-from triton_ensembles.triton.stubs import prepare_stubs
 
 
 def container_python(image: str, server: Installation | None) -> tuple[str, EnsembleError | None]:

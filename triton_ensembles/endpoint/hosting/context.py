@@ -6,7 +6,7 @@ from pathlib import Path
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.objects import S3Objects
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.triton.home import Installation
+from triton_ensembles.server.home import Installation
 
 
 @dataclass(frozen=True)

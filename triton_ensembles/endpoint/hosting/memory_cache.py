@@ -21,7 +21,7 @@ from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, Cont
 from triton_ensembles.sagemaker.admission import Load
 from triton_ensembles.sagemaker.loading import ModelSizes
 from triton_ensembles.sagemaker.model_state import ModelState
-from triton_ensembles.triton.server_process import EXIT_SECONDS
+from triton_ensembles.server.server_process import EXIT_SECONDS
 
 _LOOK_SECONDS = 0.5  # between looks at the log for the reason of a load that will never end
 _CANCEL_SECONDS = 10.0  # in which Triton answers a load whose processes have been killed

@@ -19,8 +19,8 @@ from yarl import URL
 from triton_ensembles.endpoint.connector import base_of, connector_to
 from triton_ensembles.endpoint.hosting.call_order import CallOrder
 from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
+from triton_ensembles.server.repository_api import error_in
 from triton_ensembles.triton.log import read_log
-from triton_ensembles.triton.repository_api import error_in
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once

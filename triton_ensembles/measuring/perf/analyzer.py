@@ -10,7 +10,7 @@ from pathlib import Path
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import SETUP
 from triton_ensembles.ground.programs import ProgramError, output_of
-from triton_ensembles.triton.home import TritonHome
+from triton_ensembles.server.home import TritonHome
 
 _TIMES = ("p50 latency", "p90 latency", "p95 latency", "p99 latency", "Avg latency", "Client Send", "Client Recv")
 _THREAD_ERROR = "] had error: "

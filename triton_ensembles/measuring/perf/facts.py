@@ -8,7 +8,7 @@ from typing import Any
 
 import tritonclient.http as http
 
-from triton_ensembles.triton.home import WHEELS
+from triton_ensembles.server.home import WHEELS
 
 
 def machine() -> dict[str, Any]:

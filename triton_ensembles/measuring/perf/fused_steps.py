@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from triton_ensembles.measuring.perf.steps import Counters, read_counters
 from triton_ensembles.runtime.fused.plan import PLAN
-from triton_ensembles.triton.sockets import connection_to
+from triton_ensembles.server.sockets import connection_to
 
 _SETTLE_SECONDS = 5.0  # for counters; afterwards what there is counts
 _POLL_SECONDS = 0.1

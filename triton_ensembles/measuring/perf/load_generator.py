@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes, NoAnswerError, read_csv, run_analyzer
-from triton_ensembles.triton.home import TritonHome
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.home import TritonHome
+from triton_ensembles.server.sagemaker_server import SageMakerServer
+from triton_ensembles.server.triton_server import TritonServer
 
 WINDOWS = 3  # the fewest that perf_analyzer needs before it calls a measurement stable
 LONGEST_WINDOW = 60.0  # seconds; windows are doubled up to this when no request is answered within one

@@ -26,10 +26,10 @@ from triton_ensembles.measuring.perf.slowest import Slowest, Window, slowest
 from triton_ensembles.measuring.perf.steps import Counters, StepTimes, composing_models, read_counters, step_times
 from triton_ensembles.project.examples.folder import examples_of
 from triton_ensembles.runtime.fused.plan import BATCHES
-from triton_ensembles.triton.clients import http_client
-from triton_ensembles.triton.home import find_home
-from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.server_process import Reach
+from triton_ensembles.server.clients import http_client
+from triton_ensembles.server.home import find_home
+from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.triton_server import TritonServer
 
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)
 SECONDS = 6.0

@@ -16,8 +16,8 @@ from triton_ensembles.measuring.perf.steps import read_counters
 from triton_ensembles.measuring.profiling.host import Host
 from triton_ensembles.measuring.profiling.profile import RESTED_PER_SECOND, Answers
 from triton_ensembles.project.examples.folder import Examples
-from triton_ensembles.triton.clients import http_client
-from triton_ensembles.triton.home import find_home
+from triton_ensembles.server.clients import http_client
+from triton_ensembles.server.home import find_home
 
 _FEW = 16  # requests that a copy is warmed up with: what a model of many gets in its first minutes
 _RESTED_TIMES = 6  # as long as other measurements, since there are few of these requests

@@ -9,7 +9,7 @@ from pathlib import Path
 from triton_ensembles.endpoint.local_container import LocalContainer
 from triton_ensembles.ground.processes import memory_parts
 from triton_ensembles.measuring.profiling.profile import Memory
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.server.sagemaker_server import SageMakerServer
 
 _SETTLE_SECONDS = 0.3  # arenas and shared memory that a request has used are given back
 

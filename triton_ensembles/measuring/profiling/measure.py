@@ -30,7 +30,7 @@ from triton_ensembles.measuring.profiling.answers import Load, RequestSender
 from triton_ensembles.measuring.profiling.host import Cost, Host
 from triton_ensembles.measuring.profiling.profile import Answers, Loaded, Machine, Memory, Profile, Versions
 from triton_ensembles.project.examples.folder import Examples
-from triton_ensembles.triton.home import VERSION, server_python
+from triton_ensembles.triton.pip_server import VERSION, server_python
 from triton_ensembles.version import __version__
 
 COPIES = (1, 4, 16)

@@ -20,10 +20,10 @@ from triton_ensembles.measuring.tuning.search import Budget, RejectedError
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate
 from triton_ensembles.measuring.tuning.variants import Variants
 from triton_ensembles.project.examples.folder import Examples
-from triton_ensembles.triton.clients import http_client
-from triton_ensembles.triton.home import find_home
-from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.server_process import Reach
+from triton_ensembles.server.clients import http_client
+from triton_ensembles.server.home import find_home
+from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.triton_server import TritonServer
 
 SECONDS = 2.0
 MOST = 64

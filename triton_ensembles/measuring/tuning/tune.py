@@ -24,7 +24,7 @@ from triton_ensembles.measuring.tuning.search import Budget, RejectedError, Sear
 from triton_ensembles.measuring.tuning.space import Setting
 from triton_ensembles.measuring.tuning.variants import Variants
 from triton_ensembles.project.examples.folder import Examples, read_examples
-from triton_ensembles.triton.clients import http_client
+from triton_ensembles.server.clients import http_client
 from triton_ensembles.triton.targets import Target
 
 MINUTES = 10.0

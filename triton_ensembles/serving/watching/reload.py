@@ -10,11 +10,11 @@ from pathlib import Path
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.server.repository_api import RepositoryApi
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.serving.watching.snapshot import Snapshot, changes, models_of
 from triton_ensembles.serving.watching.source import WatchedSource
 from triton_ensembles.triton.model_config import CONFIG, read_config
-from triton_ensembles.triton.repository_api import RepositoryApi
-from triton_ensembles.triton.server import TritonServer
 
 
 class Reloader:

@@ -8,11 +8,11 @@ from typing import Self
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.system_errors import explained
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.serving.served import Served
 from triton_ensembles.serving.watching.reload import Reloader
 from triton_ensembles.serving.watching.snapshot import Snapshot, snapshot
 from triton_ensembles.serving.watching.source import WatchedSource
-from triton_ensembles.triton.server import TritonServer
 
 _SECONDS = 0.5
 _PAUSES = 10  # looks may take a tenth of a core: a repository may have ten thousands of files

@@ -15,7 +15,7 @@ from tests.runtime.backends.conftest import ModelServer
 from tests.runtime.backends.test_completion import doubling, written
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.model_files.read import FileReader
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 ENSEMBLE = """platform: "ensemble"
 max_batch_size: %(size)s

@@ -7,9 +7,9 @@ import pytest
 from tests.checking.packing import faults
 from tests.endpoint.hosting import archives
 from tests.running import serving
-from tests.triton.test_stubs import installed
-from triton_ensembles.triton.clients import http_client
-from triton_ensembles.triton.server import TritonServer
+from tests.server.test_stubs import installed
+from triton_ensembles.server.clients import http_client
+from triton_ensembles.server.triton_server import TritonServer
 
 # Lines of model.py, and the first Python that takes them.
 LINES = {

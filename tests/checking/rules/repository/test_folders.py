@@ -12,8 +12,8 @@ from triton_ensembles.checking import check
 from triton_ensembles.checking.examples import IDENTITY
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.server import TritonServer
 
 TABLE = read(Path(test_cases.__file__).with_name("cases") / "folder-not-a-model.yaml")
 GOOD_BESIDE = {name for name, case in TABLE["cases"].items() if case["says"] in ([], "model-without-config")}

@@ -9,7 +9,7 @@ from tests.endpoint.hosting import archives
 from tests.running import serving
 from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 
 def linked(path: Path, target: str) -> None:

@@ -10,7 +10,7 @@ from tests.running import serving
 from triton_ensembles.checking import check
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 # The last ones load today and are refused since 25.08, or clients have to escape them.
 ALIVE = {"a-1.b_c": set(), **{name: {"python-model-name-future"} for name in ("a~b", "a{b", "a!", "a$")}}

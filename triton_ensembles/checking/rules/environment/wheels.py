@@ -7,7 +7,7 @@ from triton_ensembles.checking.environments import has_stub, place_in
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.packages import glibc_of, packages_of
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Server, rule
-from triton_ensembles.triton.machine import glibc_version
+from triton_ensembles.triton.pip_server import glibc_version
 from triton_ensembles.triton.releases import dotted, image_of
 
 SOURCE = "the tags in WHEEL files (PEP 425, PEP 600); python_backend r24.10 pb_stub.cc: sys.path"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.environments import has_stub
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule, warning
-from triton_ensembles.triton.home import STUB
+from triton_ensembles.triton.pip_server import STUB
 from triton_ensembles.triton.releases import Release, image_of
 
 SOURCE = "python_backend README r24.10, Building Custom Python Backend Stub: it is built from the server's release"

@@ -13,7 +13,7 @@ from triton_ensembles.ground.files import read_text
 from triton_ensembles.ground.spelling import choices, listed, suggestion
 from triton_ensembles.project.recipe.places import LOCK_LINE, LOCKS, LONGEST_LOCK, RECIPE
 from triton_ensembles.triton.backends import KNOWN
-from triton_ensembles.triton.home import STUB_PYTHONS
+from triton_ensembles.triton.pip_server import STUB_PYTHONS
 
 SOURCE = "the build refuses it, or makes nothing of it"
 

@@ -1,6 +1,6 @@
 """Whether this machine can run the server, checked before anything is downloaded and so only with the standard library.
 
-    python3 -m triton_ensembles.triton.machine      prints the Python for .venv: this one, or another that is found or
+    python3 -m triton_ensembles.server.machine      prints the Python for .venv: this one, or another that is found or
                                                     that uv installs
 
 The wheel of tritonserver 2.51.0 is tagged manylinux_2_35_x86_64: it needs Linux on x86-64 and glibc 2.35. Its Python
@@ -13,7 +13,8 @@ from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import IS_CHECKOUT
-from triton_ensembles.triton.interpreter import find_interpreter, install_interpreter, running_interpreter
+from triton_ensembles.server.interpreter import find_interpreter, install_interpreter, running_interpreter
+from triton_ensembles.triton.pip_server import glibc_version
 
 OLDEST_GLIBC = (2, 35)
 PYTHONS = ((3, 11), (3, 12))  # numpy 1.26, which Triton 2.51.0 needs, has no wheel for 3.13
@@ -57,12 +58,6 @@ def _check_platform() -> None:
         libc = ".".join(map(str, glibc)) if glibc else "another C library"
         cure = "use Ubuntu 22.04, Debian 12 or newer"
         raise EnsembleError(f"tritonserver needs glibc 2.35 or newer, but this machine has {libc}", cure=cure)
-
-
-def glibc_version() -> tuple[int, ...]:
-    """(2, 36) on Debian 12; empty when the C library is not glibc."""
-    name, version = platform.libc_ver()
-    return tuple(int(part) for part in version.split(".")[:2]) if name == "glibc" else ()
 
 
 if __name__ == "__main__":

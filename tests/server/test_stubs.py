@@ -16,11 +16,12 @@ from tests.ensembles.clients import infer
 from tests.running import serving
 from tests.starter.repositories import tensors, write_network
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton import bare_python
-from triton_ensembles.triton.home import TritonHome, find_home, server_python
-from triton_ensembles.triton.interpreter import find_interpreter, running_interpreter
-from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.stubs import prepare_stubs
+from triton_ensembles.server import bare_python
+from triton_ensembles.server.home import TritonHome, find_home
+from triton_ensembles.server.interpreter import find_interpreter, running_interpreter
+from triton_ensembles.server.stubs import prepare_stubs
+from triton_ensembles.server.triton_server import TritonServer
+from triton_ensembles.triton.pip_server import server_python
 
 INITIALIZE = """
         import importlib, importlib.util, json, sys
@@ -102,7 +103,7 @@ def test_a_python_that_the_server_cannot_have_is_named(python: str, words: str, 
 def test_a_python_that_is_not_installed_is_named_with_the_line_that_gets_it(
     python: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("triton_ensembles.triton.stubs.find_interpreter", lambda minor: None)
+    monkeypatch.setattr("triton_ensembles.server.stubs.find_interpreter", lambda minor: None)
     with pytest.raises(EnsembleError) as error:
         TritonServer([tmp_path], python=python).start()
     assert f"there is no Python {python} with a shared library" in error.value.message

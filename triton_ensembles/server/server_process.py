@@ -17,14 +17,15 @@ from typing import ClassVar, Self, TypedDict
 from triton_ensembles.ground import processes
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends import PACKAGES
+from triton_ensembles.server.home import Installation, find_home
+from triton_ensembles.server.leftovers import Leftovers
+from triton_ensembles.server.ports import LOOPBACK, Ports
+from triton_ensembles.server.sagemaker_socket import NAME as SAGEMAKER_SOCKET
+from triton_ensembles.server.secret import Secret
+from triton_ensembles.server.sockets import UNIX, answers, socket_folder
+from triton_ensembles.server.stubs import prepare_stubs
 from triton_ensembles.triton import log as server_log
-from triton_ensembles.triton.home import VERSION, Installation, find_home, server_python
-from triton_ensembles.triton.leftovers import Leftovers
-from triton_ensembles.triton.ports import LOOPBACK, Ports
-from triton_ensembles.triton.sagemaker_socket import NAME as SAGEMAKER_SOCKET
-from triton_ensembles.triton.secret import Secret
-from triton_ensembles.triton.sockets import UNIX, answers, socket_folder
-from triton_ensembles.triton.stubs import prepare_stubs
+from triton_ensembles.triton.pip_server import VERSION, server_python
 
 # How long tritonserver waits for open connections (also idle keep-alive connections) before it exits.
 EXIT_SECONDS = 10

@@ -7,8 +7,8 @@ import pytest
 
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
-from triton_ensembles.triton import unpacked_environments
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server import unpacked_environments
+from triton_ensembles.server.triton_server import TritonServer
 
 MIB = 1 << 20
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.secret import Secret
-from triton_ensembles.triton.sockets import connection_to
+from triton_ensembles.server.secret import Secret
+from triton_ensembles.server.sockets import connection_to
 
 Wait = Callable[[http.client.HTTPConnection], None]
 

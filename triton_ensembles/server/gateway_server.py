@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Unpack
 
+from triton_ensembles.archive.manifest import GATEWAY_TABLE
 from triton_ensembles.ground.paths import IMPORTED_FROM
-from triton_ensembles.triton.ports import LOOPBACK
-from triton_ensembles.triton.server_process import Reach, ServerCommand, ServerOptions, ServerProcess
-
-TABLE = "models.toml"
+from triton_ensembles.server.ports import LOOPBACK
+from triton_ensembles.server.server_process import Reach, ServerCommand, ServerOptions, ServerProcess
 
 
 class GatewayServer(ServerProcess):
@@ -30,7 +29,7 @@ class GatewayServer(ServerProcess):
         super().__init__(**options)
         folder = folder.resolve()
         flags = [f"--model-repository={folder}", *self.listens("http", "grpc", "metrics", over=Reach.SOCKETS)]
-        gateway = [f"--table={folder / TABLE}", f"--host={LOOPBACK}", f"--port={self.ports.sagemaker}"]
+        gateway = [f"--table={folder / GATEWAY_TABLE}", f"--host={LOOPBACK}", f"--port={self.ports.sagemaker}"]
         gateway += [f"--grpc={self.grpc_url}", f"--http={self.http_url}"]
         self.command = ServerCommand(
             (*flags, "--disable-auto-complete-config"),

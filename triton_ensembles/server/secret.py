@@ -6,7 +6,7 @@ is, runs code. Its own remedy is --http-restricted-api (release 23.11) and --grp
 they name answer 403, or UNAVAILABLE, unless a header has a value.
 
 The value stands on tritonserver's command line, which other users of the machine can read. So it keeps web pages out;
-where it must keep them out as well, a server listens on Unix sockets (:mod:`~triton_ensembles.triton.sockets`).
+where it must keep them out as well, a server listens on Unix sockets (:mod:`~triton_ensembles.server.sockets`).
 """
 
 import secrets

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton import interpreter
-from triton_ensembles.triton.interpreter import choose_interpreter, inspect_interpreter
+from triton_ensembles.server import interpreter
+from triton_ensembles.server.interpreter import choose_interpreter, inspect_interpreter
 
 RUNNING = f"{sys.version_info[0]}.{sys.version_info[1]}"
 

@@ -7,7 +7,7 @@ import tritonclient.grpc
 import tritonclient.http
 from tritonclient.http import InferenceServerClientPlugin
 
-from triton_ensembles.triton.server_process import ServerProcess
+from triton_ensembles.server.server_process import ServerProcess
 
 
 def http_client(server: ServerProcess, **options: Any) -> tritonclient.http.InferenceServerClient:

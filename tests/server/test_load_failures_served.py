@@ -7,7 +7,7 @@ import pytest
 from tests.endpoint.hosting.archives import written
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model, step
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.triton_server import TritonServer
 
 ON_CPU = "instance_group [ { count: 1, kind: KIND_CPU } ]"
 CONFIG = python_model(ON_CPU)

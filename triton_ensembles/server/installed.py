@@ -11,7 +11,8 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.programs import ProgramError, output_of
-from triton_ensembles.triton.home import VERSION, Installation
+from triton_ensembles.server.home import Installation
+from triton_ensembles.triton.pip_server import VERSION
 from triton_ensembles.triton.releases import releases
 
 _CURE = "name the folder of an installed Triton, such as /opt/tritonserver in NVIDIA's image"

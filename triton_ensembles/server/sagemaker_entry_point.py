@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.server.server_process import ServerCommand
 from triton_ensembles.triton.destination import LOCAL
 from triton_ensembles.triton.sagemaker_variables import (
     ADDITIONAL_ARGS,
@@ -19,7 +20,6 @@ from triton_ensembles.triton.sagemaker_variables import (
     honored,
     variables,
 )
-from triton_ensembles.triton.server_process import ServerCommand
 
 _PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 

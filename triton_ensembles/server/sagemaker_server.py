@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
+from triton_ensembles.server.sagemaker_entry_point import server_command
+from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
+from triton_ensembles.server.secret import ALL, LOADING, covers_sagemaker
+from triton_ensembles.server.server_process import Reach, ServerOptions, ServerProcess
 from triton_ensembles.triton.destination import LOCAL
-from triton_ensembles.triton.sagemaker_entry_point import server_command
-from triton_ensembles.triton.sagemaker_socket import has_sagemaker_socket
 from triton_ensembles.triton.sagemaker_variables import ALLOW_METRICS, MULTI_MODEL, Release, honored
-from triton_ensembles.triton.secret import ALL, LOADING, covers_sagemaker
-from triton_ensembles.triton.server_process import Reach, ServerOptions, ServerProcess
 
 # Of SageMaker's ports; here, the server listens on sockets or at free ports, which are its own flags.
 _PORTS = frozenset({"SAGEMAKER_SAFE_PORT_RANGE", "SAGEMAKER_TRITON_METRICS_PORT", "SAGEMAKER_TRITON_GRPC_PORT"})

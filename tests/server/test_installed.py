@@ -22,10 +22,11 @@ from tests.running import lines_until, running, serving
 from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.files import digest
 from triton_ensembles.ground.processes import descendants
-from triton_ensembles.triton.home import STUB, VERSION, find_home, server_python
-from triton_ensembles.triton.installed import image_of_server, server_at
-from triton_ensembles.triton.sagemaker_socket import has_sagemaker_socket
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.home import find_home
+from triton_ensembles.server.installed import image_of_server, server_at
+from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
+from triton_ensembles.server.triton_server import TritonServer
+from triton_ensembles.triton.pip_server import STUB, VERSION, server_python
 
 COMMAND = (sys.executable, "-m", "triton_ensembles")
 

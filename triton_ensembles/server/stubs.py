@@ -27,9 +27,10 @@ from triton_ensembles.ground.files import digest
 from triton_ensembles.ground.paths import BACKENDS, COMMAND, HOME_VARIABLE, SETUP
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.runtime.backends import ENGINES, PACKAGES
-from triton_ensembles.triton.bare_python import bare_python
-from triton_ensembles.triton.home import STUB, Installation, server_python
-from triton_ensembles.triton.interpreter import Interpreter, find_interpreter
+from triton_ensembles.server.bare_python import bare_python
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.interpreter import Interpreter, find_interpreter
+from triton_ensembles.triton.pip_server import STUB, server_python
 from triton_ensembles.triton.releases import releases
 
 _ENVIRONMENT = "pb_exec_env_model.py.tar.gz"  # of a Python-based backend; Triton's name, though it is a folder here

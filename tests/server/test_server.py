@@ -19,10 +19,10 @@ from tests.running import lines_until, running
 from triton_ensembles.building.built import Built
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import command_line, descendants
-from triton_ensembles.triton.home import find_home
-from triton_ensembles.triton.ports import LOOPBACK, Ports
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.server.home import find_home
+from triton_ensembles.server.ports import LOOPBACK, Ports
+from triton_ensembles.server.sagemaker_server import SageMakerServer
+from triton_ensembles.server.triton_server import TritonServer
 
 
 def make_repository(folder: Path, initialize: str = "pass") -> Path:
@@ -151,7 +151,7 @@ def test_only_one_of_several_threads_stops_a_server(tmp_path: Path) -> None:
 def test_killing_the_parent_ends_the_server_and_its_stubs(tmp_path: Path, signal_number: int) -> None:
     repository = make_repository(tmp_path / "repository")
     code = (
-        "import sys, time; from pathlib import Path; from triton_ensembles.triton.server import TritonServer\n"
+        "import sys, time; from pathlib import Path; from triton_ensembles.server.triton_server import TritonServer\n"
         f"server = TritonServer([Path({str(repository)!r})]).start(); print(server.pid, flush=True); time.sleep(600)"
     )
     with running(sys.executable, "-c", code) as parent:

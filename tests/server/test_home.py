@@ -8,8 +8,8 @@ import pytest
 
 from checkout import ROOT
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.home import find_home, install_home
-from triton_ensembles.triton.sagemaker_socket import has_sagemaker_socket
+from triton_ensembles.server.home import find_home, install_home
+from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
 
 
 def test_a_damaged_home_is_made_again_and_a_whole_one_is_kept(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ The wheels' Python requirements are not installed: they pin packages that the se
 import json
 import os
 import re
-import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -26,21 +25,18 @@ from typing import ClassVar
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest, files_in, locked, remove
 from triton_ensembles.ground.paths import HOME_VARIABLE, SETUP, user_folder
-from triton_ensembles.triton.machine import check_machine
+from triton_ensembles.server.machine import check_machine
+from triton_ensembles.server.sagemaker_socket import put_sagemaker_on_socket
+from triton_ensembles.server.wheels import download_wheels
+from triton_ensembles.triton.pip_server import STUB, VERSION, server_python
 from triton_ensembles.triton.releases import version
-from triton_ensembles.triton.sagemaker_socket import put_sagemaker_on_socket
-from triton_ensembles.triton.wheels import download_wheels
 
-VERSION = "2.51.0"
-STUB = "triton_python_backend_stub"  # the process that runs a Python model; one in the model's folder is preferred
 _FILES = "installed.json"
 LIBRARIES = "nvidia_pytriton.libs"
 WHEELS = Path(__file__).parent / "requirements" / "triton.txt"
 
 # The libraries that perf_analyzer links to, and their hashed names in the server's wheel.
 PERF_LIBRARIES = {"libb64.so.0d": "libb64-*.so.0d", "libcudart.so.12": "libcudart-*.so.12*"}
-STUB_PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
-"""The Pythons that the wheel has stubs for."""
 
 
 class Installation:
@@ -177,8 +173,3 @@ def _unpack(wheels: Path, home: TritonHome) -> None:
     for name, pattern in PERF_LIBRARIES.items():
         (library,) = home.libraries.glob(pattern)
         (home.perf_libraries / name).symlink_to(os.path.relpath(library, home.perf_libraries))
-
-
-def server_python() -> str:
-    """The Python minor version of the stubs of a server unless another is chosen: the running one, such as "3.11"."""
-    return f"{sys.version_info.major}.{sys.version_info.minor}"

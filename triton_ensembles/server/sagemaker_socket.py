@@ -33,7 +33,7 @@ def put_sagemaker_on_socket(tritonserver: Path) -> None:
     for old, new in _PATCHES:
         if code.count(old) != 1:
             message = "this is not the tritonserver whose SageMaker address can be changed"
-            cure = "install the wheel that triton/requirements/triton.txt names"
+            cure = "install the wheel that server/requirements/triton.txt names"
             raise EnsembleError(message, path=tritonserver, cure=cure)
         code = code.replace(old, new)
     tritonserver.write_bytes(code)

@@ -8,10 +8,10 @@ import pytest
 
 from tests.repositories import write_chain
 from tests.running import sent, serving
-from triton_ensembles.triton.clients import grpc_client
-from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.server_process import Reach
-from triton_ensembles.triton.sockets import socket_folder
+from triton_ensembles.server.clients import grpc_client
+from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.sockets import socket_folder
+from triton_ensembles.server.triton_server import TritonServer
 
 
 @pytest.mark.parametrize("name", ["x" * 45, "x" * 51, "x" * 52, "x" * 90, "percent%41", "a space"])

@@ -18,9 +18,9 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import locked
 from triton_ensembles.ground.programs import output_of
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.triton.interpreter import Interpreter
+from triton_ensembles.server.interpreter import Interpreter
+from triton_ensembles.server.wheels import download_wheels
 from triton_ensembles.triton.releases import version
-from triton_ensembles.triton.wheels import download_wheels
 
 _REQUIREMENTS = Path(__file__).parent / "requirements"
 _NEWEST = (3, 12)  # that numpy 1.26 has a wheel for

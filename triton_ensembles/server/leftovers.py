@@ -4,8 +4,8 @@ import contextlib
 import shutil
 from pathlib import Path
 
-from triton_ensembles.triton.sockets import socket_folders
-from triton_ensembles.triton.unpacked_environments import UnpackedEnvironments
+from triton_ensembles.server.sockets import socket_folders
+from triton_ensembles.server.unpacked_environments import UnpackedEnvironments
 
 
 class Leftovers:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Unpack
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.bare_python import NO_BYTECODE
-from triton_ensembles.triton.secret import ALL, CHANGING, LOADING
-from triton_ensembles.triton.server_process import Reach, ServerCommand, ServerOptions, ServerProcess
+from triton_ensembles.server.bare_python import NO_BYTECODE
+from triton_ensembles.server.secret import ALL, CHANGING, LOADING
+from triton_ensembles.server.server_process import Reach, ServerCommand, ServerOptions, ServerProcess
 
 
 class TritonServer(ServerProcess):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.running import sent
-from triton_ensembles.triton.sagemaker_entry_point import server_command
-from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.server.sagemaker_entry_point import server_command
+from triton_ensembles.server.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.sagemaker_variables import DEFAULT_MODEL, INFERENCE_TYPE, MULTI_MODEL, variables
 
 DEFAULTS = [

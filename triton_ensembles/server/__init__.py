@@ -1,0 +1,1 @@
+"""tritonserver as a process: its installation from a wheel, its stubs, ports, sockets and secrets."""
