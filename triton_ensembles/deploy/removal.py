@@ -1,6 +1,6 @@
 """Deletion of everything that the other commands created: what costs money by the hour first."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from triton_ensembles.deploy.autoscaling import remove_scaling
 from triton_ensembles.deploy.aws import Aws, aws_errors
@@ -60,6 +60,10 @@ def undeploy_endpoint(aws: Aws, endpoint: str, place: S3Prefix | None, progress:
     steps["models and configurations"] = lambda: delete_unused(aws, endpoint, progress)
     if place:
         steps["archives"] = lambda: delete_uploaded(aws, place, progress)
+    return _run(steps, endpoint, progress)
+
+
+def _run(steps: Mapping[str, Callable[[], int]], endpoint: str, progress: Progress) -> int:
     deleted, failures = 0, []
     for resources, step in steps.items():
         try:

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
@@ -90,27 +89,27 @@ def measure(
         for name, (repository, source) in models.items():
             try:
                 generator, inputs = _generator(client, server, name, source, Path(folder), load)
-                if planned := planned_steps(repository, name):
-                    count = partial(fused_counters, client, server.metrics_url, name, planned)
-                else:
-                    count = partial(_counters, client, composing_models(client, name))
-                report = _sweep(generator, client, count, inputs, read_manifest(repository), load, progress)
+                report = _sweep(generator, client, inputs, repository, load, progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
-                if not server.alive():
-                    raise EnsembleError(f"tritonserver ended on its own under load of {name}") from error
-                known = error
-                if not isinstance(known, EnsembleError):
-                    known = EnsembleError(f"the server does not answer for {name}: {error}")
-                if failed is None:
-                    raise known from error
-                failed[name] = known
-                progress(f"[{name}] error: {known}")
+                fault = _fault(error, name, server)
+                if failed is None or not server.alive():
+                    raise fault from error
+                failed[name] = fault
+                progress(f"[{name}] error: {fault}")
                 continue
             from triton_ensembles.measuring.perf.plot import draw  # matplotlib takes a second to load
 
             write_report(name, output, csv_rows(report), asdict(report), partial(draw, report))
             reports.append(report)
     return reports
+
+
+def _fault(error: Exception, name: str, server: TritonServer) -> EnsembleError:
+    if not server.alive():
+        return EnsembleError(f"tritonserver ended on its own under load of {name}")
+    if isinstance(error, EnsembleError):
+        return error
+    return EnsembleError(f"the server does not answer for {name}: {error}")
 
 
 def trace_slowest(
@@ -149,13 +148,16 @@ def _counters(client: http.InferenceServerClient, models: Sequence[str]) -> dict
 def _sweep(
     generator: LoadGenerator,
     client: http.InferenceServerClient,
-    count: Callable[[], dict[str, Counters]],
     inputs: Inputs,
-    manifest: Mapping[str, Any],
+    repository: Path,
     load: Load,
     progress: Progress,
 ) -> Report:
-    name, date, facts = generator.model, datetime.now(UTC), machine()
+    name, date, facts, manifest = generator.model, datetime.now(UTC), machine(), read_manifest(repository)
+    if planned := planned_steps(repository, name):
+        count = partial(fused_counters, client, generator.server.metrics_url, name, planned)
+    else:
+        count = partial(_counters, client, composing_models(client, name))
     concurrencies = sorted(set(load.concurrencies))
     progress(f"[{name}] sending {inputs.about}")
     most = concurrencies[-1]

@@ -80,13 +80,12 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, *, rested: bool = Fa
         seconds = seconds + np.maximum(0.0, _quantiles(profile.rested) - _quantiles(least))
         least = profile.rested
     copy, shared = memory_of(profile)
-    disk = profile.unpacked_bytes + profile.temporary_bytes
     network, rate = host.network_rate or float("inf"), host.disk_rate or float("inf")
     return Demand(
         memory_bytes=copy,
         shared_bytes=shared,
         server_bytes=float(profile.server.bytes),
-        disk_bytes=float(disk),
+        disk_bytes=float(profile.unpacked_bytes + profile.temporary_bytes),
         fetch_seconds=profile.packed_bytes / network + max(profile.unpack_seconds, profile.unpacked_bytes / rate),
         fetch_core_seconds=profile.unpack_core_seconds,
         load_seconds=max(profile.load_seconds, profile.unpacked_bytes / rate),

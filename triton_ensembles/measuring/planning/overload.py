@@ -1,5 +1,7 @@
 """Why instances do not keep up with their traffic, as a sentence."""
 
+from dataclasses import dataclass
+
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.workload import Workload
 
@@ -17,40 +19,42 @@ def answer_load(work: Workload, host: Host, count: int) -> tuple[float, float]:
     return cores / (count * host.cores), model
 
 
-def overload(
-    work: Workload,
-    host: Host,
-    count: int,
-    *,
-    requests: int,
-    backlog: tuple[int, int],
-    not_ready: float,
-    cores: float,
-    load_cores: float,
-    disk: float,
-) -> str:
-    """Why the queue has no end, requests are refused, or an instance has no time left; "" where all keep up.
+@dataclass(frozen=True)
+class Pressure:
+    """What a simulation says about whether instances keep up.
 
-    Args:
+    Attributes:
         requests: how many were simulated.
         backlog: requests under way when half of them had come, and at the end.
         not_ready: share of the requests that were refused.
         cores: in use, on the busiest instance; of these, ``load_cores`` for fetches and loads.
         disk: share of the time that the disk reads and writes, on the instance with the most.
     """
+
+    requests: int
+    backlog: tuple[int, int]
+    not_ready: float
+    cores: float
+    load_cores: float
+    disk: float
+
+
+def overload(work: Workload, host: Host, count: int, pressure: Pressure) -> str:
+    """Return why the queue has no end, requests are refused, or an instance has no time left; "" where all keep up."""
     answers, model = answer_load(work, host, count)
     if answers >= _ALL:
         return f"answers alone would take {answers * host.cores:.1f} of {host.cores} cores of an instance"
     if model >= _ALL:
         return f"the model requested most often would be busy {model:.2f} times the time there is, on one instance"
-    if cores >= _ALL * host.cores:
-        return f"it thrashes: loads take {load_cores:.1f} of {host.cores} cores of an instance, answers the others"
-    if disk >= _ALL:
+    if pressure.cores >= _ALL * host.cores:
+        loads = f"loads take {pressure.load_cores:.1f} of {host.cores} cores of an instance"
+        return f"it thrashes: {loads}, answers the others"
+    if pressure.disk >= _ALL:
         return "it thrashes: the disk of an instance has no time for more loads"
-    if not_ready > _REFUSED:
-        refused = f"{not_ready:.1%}".replace("%", " %")
+    if pressure.not_ready > _REFUSED:
+        refused = f"{pressure.not_ready:.1%}".replace("%", " %")
         return f"{refused} of the requests wait for their model until they are refused (ModelNotReadyException)"
-    middle, end = backlog
-    if end > _BACKLOG * requests + _FEW and end > 1.2 * middle:
+    middle, end = pressure.backlog
+    if end > _BACKLOG * pressure.requests + _FEW and end > 1.2 * middle:
         return f"{end} requests were under way at the end, and ever more before"
     return ""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from triton_ensembles.measuring.planning.cores import ANSWER, FETCH, LOAD, NEVER, UNLOAD
 from triton_ensembles.measuring.planning.demand import Floats
 from triton_ensembles.measuring.planning.instances import Host
-from triton_ensembles.measuring.planning.overload import overload
+from triton_ensembles.measuring.planning.overload import Pressure, overload
 from triton_ensembles.measuring.planning.prediction import Latency, Prediction, Range, Ranges
 from triton_ensembles.measuring.planning.simulated_instance import Counts, SimulatedInstance
 from triton_ensembles.measuring.planning.simulated_model import SimulatedModel
@@ -37,6 +37,7 @@ def place(models: int, instances: int) -> NDArray[np.int64]:
 
 
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
+_MEASURED = 1000  # requests of a measurement that ranges are for
 _LEAST_RUNS = 10  # that ranges are of
 _WARM_UP = 0.1  # of the requests, which are not counted
 
@@ -61,13 +62,12 @@ class Simulated:
 
 
 def simulate(
-    work: Workload, host: Host, count: int, requests: Recorded, *, empty: bool = False, seed: int = 0, run: int = 1000
+    work: Workload, host: Host, count: int, requests: Recorded, *, empty: bool = False, seed: int = 0
 ) -> Simulated:
     """Simulate the requests.
 
     Args:
         seed: of what each answer takes, and of what was used before.
-        run: how many requests a measurement has that the ranges are for.
         empty: begin as after a deploy, with nothing loaded and nothing on the disk, and count all requests. Otherwise
             begin with what the traffic's rates would have left there, and leave the first tenth uncounted.
     """
@@ -78,7 +78,7 @@ def simulate(
     simulation = _Run(instances, work, requests, random)
     first = 0 if empty else int(len(requests.times) * _WARM_UP)
     simulation.go(first)
-    return _summed(simulation, work, host, first, run)
+    return _summed(simulation, work, host, first)
 
 
 class _Run:
@@ -217,7 +217,7 @@ def _preload(instances: list[SimulatedInstance], work: Workload, random: np.rand
             instances[placed[number]].preload(model, -float(ages[number]))
 
 
-def _summed(run: _Run, work: Workload, host: Host, first: int, measured: int) -> Simulated:
+def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
     times = run.requests.times[first:]
     cold = np.frombuffer(run.cold, dtype=np.bool_)[first:]
     loads = np.frombuffer(run.loads, dtype=np.bool_)[first:]
@@ -227,17 +227,8 @@ def _summed(run: _Run, work: Workload, host: Host, first: int, measured: int) ->
     used = np.array(run.after, dtype=float) - np.array(run.before, dtype=float)
     total, most = Counts(*used.sum(axis=0).tolist()), Counts(*used.max(axis=0).tolist())
     not_ready = float((~np.isfinite(seconds)).mean())
-    reason = overload(
-        work,
-        host,
-        count,
-        requests=len(run.seconds),
-        backlog=run.backlog,
-        not_ready=not_ready,
-        cores=most.core_seconds / duration,
-        load_cores=most.load_core_seconds / duration,
-        disk=most.disk_seconds / duration,
-    )
+    busiest = (each / duration for each in (most.core_seconds, most.load_core_seconds, most.disk_seconds))
+    reason = overload(work, host, count, Pressure(len(run.seconds), run.backlog, not_ready, *busiest))
     return Simulated(
         Prediction(
             requests=len(run.seconds),
@@ -253,7 +244,7 @@ def _summed(run: _Run, work: Workload, host: Host, first: int, measured: int) ->
             every=None if reason else _latency(seconds),
             overload=reason,
             not_ready=not_ready,
-            ranges=_ranges(cold, seconds, measured, keeps_up=not reason),
+            ranges=_ranges(cold, seconds, keeps_up=not reason),
         ),
         times,
         cold,
@@ -262,10 +253,10 @@ def _summed(run: _Run, work: Workload, host: Host, first: int, measured: int) ->
     )
 
 
-def _ranges(cold: Flags, seconds: Floats, measured: int, *, keeps_up: bool) -> Ranges:
+def _ranges(cold: Flags, seconds: Floats, *, keeps_up: bool) -> Ranges:
     """Of consecutive parts, each of which is a run that begins as the one before has ended."""
     most = max(1, len(cold) // 2)
-    runs = np.array_split(np.arange(len(cold)), min(max(_LEAST_RUNS, len(cold) // measured), most))
+    runs = np.array_split(np.arange(len(cold)), min(max(_LEAST_RUNS, len(cold) // _MEASURED), most))
     loaded = np.where(cold, np.inf, seconds)
     (share,) = _between([(float(cold[run].mean()),) for run in runs])
     latencies = ([_latency(kind[run]) for run in runs if keeps_up] for kind in (loaded, seconds))

@@ -95,13 +95,19 @@ def measure(subject: Subject, scratch: Path, *, copies: Sequence[int], load: Loa
     sha256 = file_digest(subject.archive)
     try:
         seen = asyncio.run(_copies(subject, scratch, sorted({1, *copies}), load, progress))
-        rested, answers, beside = asyncio.run(_answers(subject, scratch, load, seen, progress))
+        measured = asyncio.run(_answers(subject, scratch, load, seen, progress))
     except NotLoadedError as error:
         raise EnsembleError(error.message, path=subject.archive, cure=_CURE) from error
     except EnsembleError as error:
         if error.path is None:
             error.path = subject.archive
         raise
+    return _profile(subject, sha256, seen, *measured)
+
+
+def _profile(
+    subject: Subject, sha256: str, seen: _Copies, rested: Answers, answers: tuple[Answers, ...], beside: Answers | None
+) -> Profile:
     facts, memory = machine(), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     # An endpoint loads and unloads beside many others. The first load brings in what all share, such as the backend's
     # library.

@@ -86,14 +86,9 @@ def tune(
     """
     folder, target, settings = subject.plan.folder, subject.plan.target, subject.settings
     date, facts = datetime.now(UTC), machine()
-    for line in subject.notes:
-        progress(line)
     progress(f"goal: {goal}; searching {len(settings)} settings for {minutes:g} minutes:")
-    for setting in settings:
-        alternatives = (str(value) for value in setting.values if value != setting.present)
-        progress(f"  {setting.name}: {setting.present}, or {', '.join(alternatives)}")
-    if not subject.examples.load:
-        progress("there are no example requests, so answers are not compared, and precisions stay")
+    for line in _announced(subject):
+        progress(line)
     with _scratch(places, target, folder.name, progress) as scratch:
         variants = Variants(scratch, folder, target, places, subject.files, weights)
         budget = Budget(minutes * 60)
@@ -136,6 +131,16 @@ def tune(
         outcome=outcome,
         diff=subject.files.diff(outcome.best),
     )
+
+
+def _announced(subject: Subject) -> Iterator[str]:
+    """Yield what is to be searched, and what is not."""
+    for setting in subject.settings:
+        alternatives = (str(value) for value in setting.values if value != setting.present)
+        yield f"  {setting.name}: {setting.present}, or {', '.join(alternatives)}"
+    yield from subject.notes
+    if not subject.examples.load:
+        yield "there are no example requests, so answers are not compared, and precisions stay"
 
 
 def _without(keep: Sequence[str], knobs: Knobs, folder: Path) -> tuple[Setting, ...]:
