@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import pytest
+
 from triton_ensembles.sagemaker.admission import Load, LoadQueue
 from triton_ensembles.sagemaker.loading import ModelSizes, kept_free
 
@@ -130,6 +132,15 @@ def test_models_of_unknown_size_load_one_after_the_other() -> None:
     assert story(queue, Measured([A])) == ["begin b"]
 
 
+@pytest.mark.parametrize(("known", "both"), [(0, False), (1, True), (20, True)])
+@pytest.mark.parametrize("used", [0, 450 << 20])
+def test_guesses_run_beside_each_other_where_both_may_be_too_low(known: int, both: bool, used: int) -> None:
+    """Each may take a quarter of the budget; after twenty models of one size, a guess is as good as known."""
+    queue = queue_of(A, B, known=[Model(str(number), 1 << 20) for number in range(known)])
+    both = both and (not used or known == 20)
+    assert story(queue, Measured([C], busy=[C], extra=used)) == ["begin a", "begin b"][: 1 + both]
+
+
 def test_as_many_loads_run_as_the_cores_allow() -> None:
     small = [Model(f"small{number}", 1, 1) for number in range(6)]
     queue = queue_of(*small, known=small)
@@ -137,6 +148,15 @@ def test_as_many_loads_run_as_the_cores_allow() -> None:
     assert (queue.can_advance, queue.reason(queue.line[0])) == (False, "other loads")
     queue.leave(queue.loads[small[1]])
     assert story(queue, Measured()) == ["begin small4"]
+
+
+def test_more_loads_wait_for_unloads_while_they_hold_little() -> None:
+    """Their unloads overlap. Otherwise a burst of cold requests would take an unload after the other."""
+    small = [Model(f"small{number}", 40 << 20, 1) for number in range(9)]
+    idle = [Model(f"idle{number}", 40 << 20) for number in range(24)]
+    queue = queue_of(*small, known=small)
+    assert story(queue, Measured(idle)) == [f"evict idle{number} for small{number}" for number in range(4)]
+    assert len(queue.loads) == 4  # an eighth of the budget is 125 MiB
 
 
 def test_a_load_that_is_tried_again_runs_alone() -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from triton_ensembles.sagemaker.loading import ModelSizes, Unloads, kept_free, may_guess, must_wait
+from triton_ensembles.sagemaker.loading import ModelSizes, Unloads, kept_free
 
 MIB = 1 << 20
 
@@ -39,29 +39,6 @@ def test_many_models_are_alike_though_one_is_larger() -> None:
     assert sizes_of(900, *[100] * 39).alike
     assert not sizes_of(*[100] * 19).alike
     assert not sizes_of(*[100] * 30, *[300] * 10).alike
-
-
-@pytest.mark.parametrize(
-    ("sizes", "guesses", "room", "may"),
-    [
-        (sizes_of(), [], 0, True),  # alone: the load will show what it takes
-        (sizes_of(), [100], 10_000, False),  # nothing has been loaded yet
-        (sizes_of(100), [100], 900, True),  # two models that may take 300 each, or a quarter of the budget
-        (sizes_of(100), [100], 200, False),
-        (sizes_of(*[100] * 20), [100], 0, True),
-    ],
-)
-def test_guesses_run_beside_each_other_where_all_may_be_too_low(
-    sizes: ModelSizes, guesses: list[int], room: int, may: bool
-) -> None:
-    assert may_guess(100, guesses, sizes, 1200, room) is may
-
-
-def test_more_loads_wait_for_unloads_than_run() -> None:
-    assert not must_wait(loads=3, begun=3, waiting=0, budget=800, cores=2)
-    assert must_wait(loads=4, begun=4, waiting=0, budget=800, cores=2)
-    assert not must_wait(loads=9, begun=3, waiting=100, budget=800, cores=2)
-    assert must_wait(loads=9, begun=3, waiting=101, budget=800, cores=2)
 
 
 def test_a_share_of_the_budget_stays_free() -> None:

@@ -19,8 +19,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from triton_ensembles.sagemaker.loading import ModelSizes, Sized, kept_free, may_guess, most_loads, must_wait
+from triton_ensembles.sagemaker.loading import ModelSizes, Sized, kept_free, most_loads
 
+# More loads may wait for unloads, each of which takes Triton a second, as long as they hold this share of the budget:
+# what they have evicted is away meanwhile.
+_WAITING_SHARE = 8
+_GUESS_MARGIN = 3  # an unknown model may take this many times the guess, or this share of the budget
+_GUESS_SHARE = 4
 MEMORY, OTHER_LOADS, ITS_UNLOAD = "memory", "other loads", "its unload"
 AnyModel = TypeVar("AnyModel", bound=Sized)
 
@@ -194,13 +199,18 @@ class LoadQueue(Generic[AnyModel]):
         if not (loads := self.loads.values()):
             return ""
         waiting = sum(other.bytes for other in loads if not other.begun)
-        one_is_alone = load.alone or any(other.alone for other in loads)
-        waits = one_is_alone or must_wait(len(loads), self.begun, waiting, self._budget, self._cores)
-        return OTHER_LOADS if waits else ""
+        most, one_is_alone = most_loads(self._cores), load.alone or any(other.alone for other in loads)
+        crowded = self.begun >= most or (len(loads) >= most and waiting * _WAITING_SHARE > self._budget)
+        return OTHER_LOADS if one_is_alone or crowded else ""
 
     def _may_guess(self, load: Load[AnyModel], memory: Memory[AnyModel]) -> bool:
+        """Return whether a model that has never been loaded may be, beside others of which the same is true."""
         guesses = [other.bytes for other in self.loads.values() if not self._sizes.known(other.model)]
-        return may_guess(load.bytes, guesses, self._sizes, self._budget, self._room(memory))
+        if not guesses or self._sizes.alike:
+            return True
+        least = self._budget // _GUESS_SHARE
+        more = sum(max((_GUESS_MARGIN - 1) * size, least - size) for size in (load.bytes, *guesses))
+        return self._sizes.count > 0 and load.bytes + more <= self._room(memory)
 
     def _is_patient(self, load: Load[AnyModel], memory: Memory[AnyModel], now: float) -> bool:
         """Return whether a load without room waits: for what is in progress, or for a while for a model in use."""

@@ -1,18 +1,9 @@
-"""The rules of loading, in bytes, without a clock or a container: ``admission.py`` keeps to them.
-
-An instance loads a few models at a time. A load reserves what its model is expected to take, and what is idle is
-evicted for it. A load whose size is a guess runs beside other guesses only where all of them may be far too low.
-"""
+"""What models take, and how loads and unloads overlap, without a clock or a container: ``admission.py`` uses it."""
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Protocol
 
-# More may wait for unloads, each of which takes Triton a second, as long as they hold this share of the budget: what
-# they have evicted is away meanwhile.
-_WAITING_SHARE = 8
-_GUESS_MARGIN = 3  # an unknown model may take this many times the guess, or this share of the budget
-_GUESS_SHARE = 4
 # Beside others, no load begins that would fill the budget to the last byte: models and the server grow with requests.
 _KEPT_SHARE = 64
 _LEAST_KEPT = 4 << 20  # bytes
@@ -89,25 +80,6 @@ def kept_free(budget: int) -> int:
 def most_loads(cores: int) -> int:
     """AWS: "a factor of the number of vCPUs". Each load blocks a thread of the container's front end."""
     return 2 * cores
-
-
-def must_wait(loads: int, begun: int, waiting: int, budget: int, cores: int) -> bool:
-    """Whether another load has to wait before it may reserve memory.
-
-    Of ``loads`` that have reserved memory, ``begun`` run; the others have reserved ``waiting`` bytes of the budget.
-    """
-    return begun >= most_loads(cores) or (loads >= most_loads(cores) and waiting * _WAITING_SHARE > budget)
-
-
-def may_guess(need: int, guesses: Sequence[int], sizes: ModelSizes, budget: int, room: int) -> bool:
-    """Return whether a model that has never been loaded may be, taken for ``need`` bytes, beside ``guesses`` of others.
-
-    ``room``: bytes that are left when the present loads and unloads have ended.
-    """
-    if not guesses or sizes.alike:
-        return True
-    most = need + sum(max((_GUESS_MARGIN - 1) * size, budget // _GUESS_SHARE - size) for size in (need, *guesses))
-    return sizes.count > 0 and most <= room
 
 
 class Unloads:
