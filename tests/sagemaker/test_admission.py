@@ -26,8 +26,6 @@ class Measured:
     loaded: list[Model] = field(default_factory=list)
     busy: list[Model] = field(default_factory=list)
     extra: int = 0
-    come: int = 0
-    gone: int = 0
 
     @property
     def used(self) -> int:
@@ -94,14 +92,6 @@ def test_a_load_that_was_promised_room_which_others_took_evicts_more() -> None:
     assert story(queue, Measured([C, D, E], extra=1)) == ["evict c for a"]
     queue.unloading.remove(C)
     assert story(queue, Measured([D, E], extra=1)) == ["begin a"]
-
-
-def test_memory_that_was_measured_before_an_unload_ended_is_measured_again() -> None:
-    """Otherwise a load would begin before the memory is free, or wait for an event that has been."""
-    queue = queue_of(A)
-    assert story(queue, Measured([B, C, D, E], gone=B.load_bytes), now=7.0) == []
-    assert queue.again == 7.0
-    assert story(queue, Measured([C, D, E])) == ["begin a"]
 
 
 def test_where_all_models_are_in_use_a_load_waits_and_is_refused() -> None:

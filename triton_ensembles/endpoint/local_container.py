@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container, Launch
@@ -47,10 +48,11 @@ class LocalContainer:
         folder, seconds = self._disk.empty_folder(), _LIMITS.startup_seconds
         self._container = Container(Launch(folder, variables, root / "log", seconds, python, reach=Reach.SECRET))
 
-    async def start(self) -> None:
+    async def __aenter__(self) -> Self:
         await self._container.start()
+        return self
 
-    async def stop(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._container.stop()
 
     @property
@@ -104,7 +106,7 @@ class LocalContainer:
         """Delete an archive that is not loaded from the disk."""
         await self._disk.delete(self._models.pop(target_model))
 
-    async def environment_bytes(self) -> int:
+    async def temporary_bytes(self) -> int:
         """Return the bytes of the environments that the server has unpacked into /tmp."""
         return await self._container.environment_bytes()
 

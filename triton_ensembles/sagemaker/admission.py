@@ -62,16 +62,11 @@ class Memory(Protocol[AnyModel]):
 
     Attributes:
         used: by the server and all models.
-        come, gone: what loads and unloads that have ended since may have added and freed.
         has_loaded: whether any model is loaded.
     """
 
     @property
     def used(self) -> int: ...
-    @property
-    def come(self) -> int: ...
-    @property
-    def gone(self) -> int: ...
     @property
     def has_loaded(self) -> bool: ...
     def idle(self) -> Iterable[AnyModel]: ...  # loaded models that may be evicted, the least recently used first
@@ -175,8 +170,6 @@ class LoadQueue(Generic[AnyModel]):
             self._reserve(self.line.popleft())
             if self._begins(load, memory):
                 actions.append((load, None))
-            elif not self.unloading and load.waits_for == MEMORY:
-                self.again = now  # the room that it has was measured before an unload ended
         return actions
 
     def make_room(self, need: int, memory: Memory[AnyModel]) -> list[AnyModel]:
@@ -232,7 +225,7 @@ class LoadQueue(Generic[AnyModel]):
             load.waits_for = OTHER_LOADS
             return False
         begun = [other for other in self.loads.values() if other.begun or other is load]
-        if memory.used + memory.come + reserved(begun, memory) > self._most_bytes and not load.forced:
+        if memory.used + _reserved(begun, memory) > self._most_bytes and not load.forced:
             load.waits_for = MEMORY
             return False
         load.begun, load.used = True, memory.used
@@ -240,10 +233,10 @@ class LoadQueue(Generic[AnyModel]):
 
     def _room(self, memory: Memory[AnyModel]) -> int:
         """Return what is left when all loads and unloads have ended."""
-        freed = memory.gone + sum(map(memory.of_loaded, self.unloading))
-        return self._most_bytes - memory.used - memory.come + freed - reserved(self.loads.values(), memory)
+        freed = sum(map(memory.of_loaded, self.unloading))
+        return self._most_bytes - memory.used + freed - _reserved(self.loads.values(), memory)
 
 
-def reserved(loads: Iterable[Load[AnyModel]], memory: Memory[AnyModel]) -> int:
+def _reserved(loads: Iterable[Load[AnyModel]], memory: Memory[AnyModel]) -> int:
     """Return what these loads have reserved and do not use yet."""
     return sum(max(0, load.bytes - memory.of_load(load.model)) for load in loads)

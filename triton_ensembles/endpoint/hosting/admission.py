@@ -8,14 +8,14 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.model_processes import Usage
 from triton_ensembles.endpoint.hosting.spec import Budgets
-from triton_ensembles.sagemaker.admission import Load, LoadQueue, reserved
+from triton_ensembles.sagemaker.admission import Load, LoadQueue
 from triton_ensembles.sagemaker.eviction import evictable
 from triton_ensembles.sagemaker.loading import ModelSizes
 from triton_ensembles.sagemaker.model_state import ModelState
@@ -30,8 +30,6 @@ class _Look:
 
     usage: Usage
     models: Mapping[str, Model]
-    come: int = 0
-    gone: int = 0
 
     @property
     def used(self) -> int:
@@ -78,6 +76,8 @@ class Admission:
         self._unloads: dict[Model, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
         self._driving: asyncio.Task[None] | None = None
+        self._measuring = False
+        self._ended: list[Callable[[], None]] = []
 
     async def enter(self, model: Model, alone: bool) -> Load[Model]:
         """Wait until the model may be loaded, and reserve its memory until :meth:`leave`.
@@ -100,8 +100,7 @@ class Admission:
 
     def leave(self, load: Load[Model]) -> None:
         """Note that a load has ended."""
-        self._queue.leave(load)
-        self._changed.set()
+        self._end(lambda: self._queue.leave(load))
 
     def became_idle(self) -> None:
         """Note that a model that was in use no longer is: it may be evicted for a load in line."""
@@ -117,9 +116,8 @@ class Admission:
             try:
                 await self._unload(model, why)
             finally:
-                self._queue.unloading.discard(model)
                 del self._unloads[model]
-                self._changed.set()
+                self._end(lambda: self._queue.unloading.discard(model))
 
         self._unloads[model] = task = asyncio.create_task(unload())
         return task
@@ -162,6 +160,16 @@ class Admission:
             self.begin_unload(victim, why)
         return victim is not None
 
+    def _end(self, note: Callable[[], None]) -> None:
+        """Note that something has ended: after the measurement in progress, which may not show it."""
+        self._ended.append(note)
+        self._note_ended()
+
+    def _note_ended(self) -> None:
+        while self._ended and not self._measuring:
+            self._ended.pop(0)()
+            self._changed.set()
+
     async def _drive(self) -> None:
         """Let loads begin until none waits any more."""
         try:
@@ -182,32 +190,36 @@ class Admission:
 
     async def _advance(self) -> float | None:
         """Measure, and carry out what follows. Returns the time to look again though nothing changes."""
-        look = await self._look()
-        for load, victim in self._queue.advance(look, time.monotonic()):
+        self._measuring = True
+        try:
+            look = await self._look()
+            for load, victim in self._queue.advance(look, time.monotonic()):
+                if victim is not None:
+                    self.begin_unload(victim, f"'{load.model.target_model}' needs the memory")
+                else:
+                    self._answer(load)
+            return self._queue.again
+        finally:
+            self._measuring = False
+            self._note_ended()
+
+    def _answer(self, load: Load[Model]) -> None:
+        admitted = self._waiting.pop(load, None)
+        if admitted is None or admitted.done():  # canceled a moment ago
+            return
+        if load.refused:
             name = load.model.target_model
-            if victim is not None:
-                self.begin_unload(victim, f"'{name}' needs the memory")
-            elif (admitted := self._waiting.pop(load)).done():  # canceled a moment ago
-                continue
-            elif load.refused:
-                admitted.set_exception(faults.not_enough_room(name, "memory", load.refused, self._budget, True))
-            else:
-                admitted.set_result(load)
-        return self._queue.again
+            admitted.set_exception(faults.not_enough_room(name, "memory", load.refused, self._budget, True))
+        else:
+            admitted.set_result(load)
 
     async def _look(self) -> _Look:
-        """Measure. Loads and unloads that end meanwhile count as if they were still in progress."""
-        loads = {model: load for model, load in self._queue.loads.items() if load.begun}
-        unloading = set(self._queue.unloading)
         loaded = {model: model.loads for model in self._models.values() if model.loaded}
         usage = await self._container.usage()
         for model, number in loaded.items():
             if model.loaded and model.loads == number and (taken := usage.of_models.get(model.hash)):
                 self._sizes.note_growth(model, taken)  # it may be unloaded before the next measurement
-        look = _Look(usage, self._models)
-        ended = [load for model, load in loads.items() if self._queue.loads.get(model) is not load]
-        unloaded = unloading - self._queue.unloading - self._queue.loads.keys()
-        return replace(look, come=reserved(ended, look), gone=_freed(unloaded, look))
+        return _Look(usage, self._models)
 
 
 def _freed(unloads: Iterable[Model], look: _Look) -> int:

@@ -14,14 +14,12 @@ class SimulatedMemory:
     Attributes:
         loaded: the least recently used first.
         loaded_bytes, unloading_bytes: of models.
-        come, gone: nothing: what has ended counts at once.
     """
 
     def __init__(self) -> None:
         self.loaded: OrderedDict[SimulatedModel, None] = OrderedDict()
         self.loaded_bytes = 0
         self.unloading_bytes = 0
-        self.come = self.gone = 0
         self._loading: dict[SimulatedModel, int] = {}
         self._loading_bytes = 0
 

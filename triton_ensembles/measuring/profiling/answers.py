@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from triton_ensembles.endpoint.local_container import LocalContainer
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
 from triton_ensembles.measuring.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.measuring.perf.load_generator import LoadGenerator, in_windows
 from triton_ensembles.measuring.perf.steps import read_counters
-from triton_ensembles.measuring.profiling.host import Host
 from triton_ensembles.measuring.profiling.profile import RESTED_PER_SECOND, Answers
 from triton_ensembles.project.examples.folder import Examples
 from triton_ensembles.server.clients import http_client
@@ -48,7 +48,7 @@ class RequestSender:
         folder: for the files of perf_analyzer.
     """
 
-    def __init__(self, host: Host, examples: Examples, user: UserInputs, folder: Path) -> None:
+    def __init__(self, host: LocalContainer, examples: Examples, user: UserInputs, folder: Path) -> None:
         self._host, self._examples, self._user = host, examples, user
         self._folder = Path(tempfile.mkdtemp(dir=folder))
 

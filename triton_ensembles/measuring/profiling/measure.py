@@ -20,14 +20,15 @@ from statistics import median
 from typing import Literal
 
 from triton_ensembles.archive.clones import clone, clone_names
-from triton_ensembles.endpoint.local_container import NotLoadedError
+from triton_ensembles.endpoint.local_container import LocalContainer, NotLoadedError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.facts import machine
+from triton_ensembles.measuring.profiling import costs
 from triton_ensembles.measuring.profiling.answers import Load, RequestSender
-from triton_ensembles.measuring.profiling.host import Cost, Host
+from triton_ensembles.measuring.profiling.costs import Cost
 from triton_ensembles.measuring.profiling.profile import Answers, Loaded, Machine, Memory, Profile, Versions
 from triton_ensembles.project.examples.folder import Examples
 from triton_ensembles.triton.pip_server import VERSION, server_python
@@ -140,8 +141,8 @@ def _profile(
 
 async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: Load, progress: Progress) -> _Copies:
     seen, models = _Copies(), list[str]()
-    async with Host(scratch / "copies", subject.python, completes=subject.completes) as host:
-        seen.server = before = await host.memory()
+    async with costs.container_for(scratch / "copies", subject.python, completes=subject.completes) as host:
+        seen.server = before = await costs.memory_of(host)
         requests = RequestSender(host, subject.examples, load.user, scratch)
         archives = _archives(subject, scratch, counts[-1])
         while len(models) < counts[-1]:
@@ -150,8 +151,8 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
                 break
             try:
                 archive, target_model = await asyncio.to_thread(next, archives)
-                disk_bytes, unpacked = await host.unpack(archive, target_model)
-                loaded = await host.load(target_model)
+                disk_bytes, unpacked = await costs.unpack(host, archive, target_model)
+                loaded = await costs.load(host, target_model)
                 if len(models) < _FIRST_ANSWERS:
                     seen.firsts.append(await asyncio.to_thread(requests.once, target_model))
                 await asyncio.to_thread(requests.warm_up, target_model)
@@ -163,7 +164,7 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
             models.append(target_model)
             seen.unpacks.append(unpacked)
             seen.loads.append(loaded)
-            after = await host.memory()
+            after = await costs.memory_of(host)
             if len(models) == 1:
                 seen.unpacked_bytes, seen.temporary_bytes = disk_bytes, await host.temporary_bytes()
             if len(models) in counts:
@@ -177,16 +178,16 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
     return seen
 
 
-async def _kept(host: Host, model: str, requests: RequestSender, progress: Progress) -> int | None:
+async def _kept(host: LocalContainer, model: str, requests: RequestSender, progress: Progress) -> int | None:
     """Bytes that a loaded copy keeps of its largest batch. It is the last one: others may then take what it keeps."""
-    before = await host.memory()
+    before = await costs.memory_of(host)
     try:
         if (rows := await asyncio.to_thread(requests.largest, model)) == 1:
             return 0
     except EnsembleError as error:
         progress(f"what is kept of the largest batch is not measured: {error}")
         return None
-    kept = max(0, (await host.memory(_GIVEN_BACK_SECONDS)).bytes - before.bytes)
+    kept = max(0, (await costs.memory_of(host, _GIVEN_BACK_SECONDS)).bytes - before.bytes)
     progress(f"after a request of {rows} rows: {kept / 2**20:.0f} MiB more")
     return kept
 
@@ -199,10 +200,10 @@ def _archives(subject: Subject, scratch: Path, count: int) -> Iterator[tuple[Pat
         path.unlink()
 
 
-async def _unload(host: Host, models: Sequence[str], seen: _Copies) -> None:
+async def _unload(host: LocalContainer, models: Sequence[str], seen: _Copies) -> None:
     for model in models:
         try:
-            seen.unloads.append(await host.unload(model))
+            seen.unloads.append(await costs.unload(host, model))
         except EnsembleError:  # the server has ended under a copy too many
             return
         await host.delete(model)
@@ -223,11 +224,11 @@ async def _answers(
     subject: Subject, scratch: Path, load: Load, seen: _Copies, progress: Progress
 ) -> tuple[Answers, tuple[Answers, ...], Answers | None]:
     """Answers to requests that come seldom, and often, and to seldom ones while another copy comes and goes."""
-    async with Host(scratch / "answers", subject.python, completes=subject.completes) as host:
+    async with costs.container_for(scratch / "answers", subject.python, completes=subject.completes) as host:
         model = subject.archive.name
-        _, unpacked = await host.unpack(subject.archive, model)
+        _, unpacked = await costs.unpack(host, subject.archive, model)
         seen.unpacks.append(unpacked)
-        loading = await host.load(model)
+        loading = await costs.load(host, model)
         requests = RequestSender(host, subject.examples, load.user, scratch)
         answers = await asyncio.to_thread(requests.measure, model, load, progress)
         rested = partial(requests.rested, model, answers, load)
@@ -235,7 +236,7 @@ async def _answers(
         if seen.loaded[-1].models < 2:
             return alone, answers, None
         (archive,) = clone(subject.archive, clone_names("neighbor", 1), scratch / "neighbor")
-        await host.unpack(archive, archive.name)
+        await costs.unpack(host, archive, archive.name)
         churn = asyncio.create_task(_come_and_go(host, archive.name))
         try:
             whole = 2 * loading.seconds  # a load takes longer beside requests
@@ -249,10 +250,10 @@ async def _answers(
         return alone, answers, beside
 
 
-async def _come_and_go(host: Host, model: str) -> None:
+async def _come_and_go(host: LocalContainer, model: str) -> None:
     while True:
-        await host.load(model)
-        await host.unload(model)
+        await costs.load(host, model)
+        await costs.unload(host, model)
 
 
 def available_memory() -> int:
