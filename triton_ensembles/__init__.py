@@ -32,7 +32,7 @@ __all__ = [
 _MODULES = dict.fromkeys(__all__, "api") | {
     "EnsembleError": "ground.errors",
     "LocalEndpoint": "endpoint.local",
-    "TritonServer": "triton.server",
+    "TritonServer": "server.triton_server",
     "read_recipe": "project.recipe.reader",
 }
 
