@@ -13,6 +13,7 @@ from pathlib import Path
 from triton_ensembles.artifacts import Facts, Job, load_script
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import locked, remove_partials, write_whole
+from triton_ensembles.ground.pip import run_pip
 from triton_ensembles.ground.programs import ProgramError, output_of
 
 TOOLS = ("nvidia-dali-cuda130",)
@@ -54,10 +55,8 @@ def dali_folder(version: str, tools: Path) -> Path:
         # pipelines/ imports numpy, which DALI 1.x does not require itself; the project's own stays below 2.
         requirements = [f"{package_of(version)}=={version}", "numpy<2"]
         with write_whole(folder) as partial:
-            command: list[str | Path] = [sys.executable, "-m", "pip", "install", "--target", partial, "--no-compile"]
-            command += ["--no-input", "--disable-pip-version-check", "--prefer-binary", *requirements]
             try:
-                output_of(command, environment=os.environ | {"PIP_USER": "0", "PYTHONNOUSERSITE": "1"})
+                run_pip("install", "--target", partial, "--no-compile", "--prefer-binary", *requirements)
             except ProgramError as error:
                 message = f"the pipeline must be serialized with the image's DALI {version}, and {_reason(error)}"
                 cure = f"put the wheel of {requirements[0]} into a folder that PIP_FIND_LINKS names"
@@ -87,8 +86,6 @@ def _serialize_with(folder: Path, version: str, script: Path, job: Job) -> None:
 
 
 def _reason(error: ProgramError) -> str:
-    if "No module named pip" in error.output:
-        return f"{sys.executable} has no pip"
     if "placeholder package" in error.output:  # all that the public index has of 1.36 to 1.52
         return "NVIDIA's package index, which has it, cannot be reached"
     if "Failed to establish a new connection" in error.output or "getaddrinfo failed" in error.output:

@@ -35,6 +35,12 @@ class ProgramError(Exception):
         return (named or lines or [f"exit code {self.code} and no output"])[-1]
 
 
+def neutral_environment() -> dict[str, str]:
+    """Return this process's environment without its Python settings and library path: the interpreters that are run
+    here are often not the one that runs this."""
+    return {name: value for name, value in os.environ.items() if name not in _REMOVED}
+
+
 def output_of(
     arguments: Sequence[str | Path],
     *,
@@ -45,8 +51,7 @@ def output_of(
     """Run a program to its end and return its standard output.
 
     Args:
-        environment: the program's whole environment; by default this process's without its Python settings and library
-            path, because the interpreters run here are often not the one that runs this.
+        environment: the program's whole environment; :func:`neutral_environment` by default.
         cwd: the program's working folder.
         seconds: how long it may take.
 
@@ -54,13 +59,11 @@ def output_of(
         ProgramError: it cannot be started, or its exit code is not 0.
         subprocess.TimeoutExpired: it takes longer.
     """
-    if environment is None:
-        environment = {name: value for name, value in os.environ.items() if name not in _REMOVED}
     try:
         with uninterrupted():
             process = subprocess.Popen(
                 [os.fspath(argument) for argument in arguments],
-                env=dict(environment),
+                env=neutral_environment() if environment is None else dict(environment),
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -1,11 +1,10 @@
 """Wheels of files with pinned versions and sha256, downloaded by pip."""
 
-import os
-import sys
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.programs import ProgramError, output_of
+from triton_ensembles.ground.pip import run_pip
+from triton_ensembles.ground.programs import ProgramError
 
 
 def download_wheels(requirements: Path, destination: Path, purpose: str, *options: str) -> list[Path]:
@@ -13,11 +12,9 @@ def download_wheels(requirements: Path, destination: Path, purpose: str, *option
 
     ``options`` are further ones of ``pip download``. When that fails, :class:`EnsembleError` has its words.
     """
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
-    command += ["--disable-pip-version-check", "--only-binary=:all:", *options]
-    command += ["-r", os.fspath(requirements), "-d", os.fspath(destination)]
+    wheels = ("download", "--no-deps", "--require-hashes", "--only-binary=:all:", *options)
     try:
-        output_of(command)
+        run_pip(*wheels, "--requirement", requirements, "--dest", destination)
     except ProgramError as error:
         errors = [line for line in error.output.splitlines() if line.startswith("ERROR")]
         reason = errors[0] if errors else " ".join(error.output.split())

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,8 @@ from pathlib import Path
 from triton_ensembles.artifacts.environment.libraries import make_relocatable
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.programs import ProgramError, output_of
+from triton_ensembles.ground.pip import run_pip
+from triton_ensembles.ground.programs import ProgramError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import EnvironmentSpec
 from triton_ensembles.server.interpreter import Interpreter, choose_interpreter
@@ -49,24 +49,13 @@ def pip_install(
         return
     progress(f"installing {', '.join(requirements)} with pip")
     site = prefix / "lib" / f"python{minor}" / "site-packages"
-    settings = {
-        **{name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")},
-        # Against a user's defaults that contradict --target or refuse a Python outside a virtual environment.
-        "PIP_USER": "0",
-        "PIP_REQUIRE_VIRTUALENV": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONNOUSERSITE": "1",
-    }
-    command: list[str | Path] = [sys.executable, "-m", "pip", "--python", prefix / "bin" / "python", "install"]
-    command += ["--target", site, "--no-compile", "--no-input", "--disable-pip-version-check", "--prefer-binary"]
+    install = ("--python", prefix / "bin" / "python", "install", "--target", site, "--no-compile", "--prefer-binary")
     try:
         with tempfile.TemporaryDirectory(prefix="triton-pip-") as folder:
             report = Path(folder) / "report.json"
-            command += ["--report", report, *pins.pip_arguments(requirements, Path(folder))]
-            output_of(command, environment=settings)
+            run_pip(*install, "--report", report, *pins.pip_arguments(requirements, Path(folder)))
             pins.note_report(report)
     except ProgramError as error:
-        refuse_missing_pip(error)
         if pins.given:
             raise pins.refusal(error.reason) from error
         message = f"pip cannot install {', '.join(requirements)} for Python {minor}: {error.reason}"
@@ -75,12 +64,6 @@ def pip_install(
             cure += f", or install Python {spec.python}, which they are for"
         raise EnsembleError(message, path=spec.path, cure=cure) from error
     shutil.rmtree(site / "bin", ignore_errors=True)
-
-
-def refuse_missing_pip(error: ProgramError) -> None:
-    """Raise :class:`EnsembleError` where ``error`` says that this Python has no pip."""
-    if "No module named pip" in error.output:
-        raise EnsembleError(f"{sys.executable} has no pip", cure=f"{sys.executable} -m ensurepip --upgrade") from error
 
 
 def make_prefix(interpreter: Interpreter, prefix: Path, progress: Progress) -> None:

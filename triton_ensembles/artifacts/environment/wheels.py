@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,9 +15,9 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from triton_ensembles.artifacts.environment.left_out import DEFAULT_EXCLUDE, INSTALLER_FILES
 from triton_ensembles.artifacts.environment.libraries import required_glibc
 from triton_ensembles.artifacts.environment.pins import Pins
-from triton_ensembles.artifacts.environment.pypi import refuse_missing_pip
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.programs import ProgramError, output_of
+from triton_ensembles.ground.pip import run_pip
+from triton_ensembles.ground.programs import ProgramError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.triton.pip_server import glibc_version
@@ -116,9 +115,8 @@ def _download(
         arguments += ["--constraint", os.fspath(folder / "constraints.txt")]
     arguments += pins.pip_arguments(requirements, folder)
     try:
-        _run_pip(arguments, python, glibc)
+        run_pip(*_download_for(python, glibc), *arguments, program=("-I", "-c", _PIP, f"{python}.99"))
     except ProgramError as error:
-        refuse_missing_pip(error)
         if pins.given:
             raise pins.refusal(error.reason) from error
         if missing := _MISSING.search(error.output):
@@ -143,15 +141,12 @@ def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, ...]) -> Wh
     return WheelError(message, names, 'use a packed environment (kind = "folder") for what no wheel brings')
 
 
-def _run_pip(arguments: Sequence[str], python: str, glibc: tuple[int, ...]) -> None:
+def _download_for(python: str, glibc: tuple[int, ...]) -> Iterator[str]:
+    yield from ("download", "--only-binary=:all:", "--implementation", "cp", "--abi", f"cp{python.replace('.', '')}")
     # Requirements such as ">=3.8.1" are met by every Python in use: a late patch release of this minor version.
-    full = f"{python}.99"
-    options = ["--no-input", "--disable-pip-version-check", "--only-binary=:all:", "--implementation", "cp"]
-    options += ["--python-version", full, "--abi", f"cp{python.replace('.', '')}"]
-    options += [part for platform in _platforms(glibc) for part in ("--platform", platform)]
-    # Against a user's default that refuses a Python outside a virtual environment.
-    settings = {**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"}
-    output_of([sys.executable, "-I", "-c", _PIP, full, "download", *options, *arguments], environment=settings)
+    yield from ("--python-version", f"{python}.99")
+    for platform in _platforms(glibc):
+        yield from ("--platform", platform)
 
 
 def _platforms(glibc: tuple[int, ...]) -> Iterator[str]:

