@@ -25,7 +25,7 @@ figure is worse.
 _END = """
 Refused: by the server; then how many of these are found as errors, only as warnings or notes, or not at all. Refuted
 errors: the checker says that Triton refuses a model, and Triton serves it. Right lines: an error is on a line that was
-changed; what is changed where it is defined, and found where it is used, is none.
+changed; a change at the definition that is reported at the use does not count.
 
 - Examples: the bad and the good one of each rule that a laptop can show. Configs: those of rules and in the styles of
   public projects that load, with one field deleted, doubled or given another value, or with one piece of text deleted,

@@ -77,13 +77,13 @@ def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
     where = ", ".join(f"{cores} cores of {processor}" for processor, cores in machines.items())
     yield f"estimates: profiled on {where}; scaled by cores and memory"
     if volumes := [f"{host.disk_rate / 1e6:.0f} MB/s on {host.name}" for host in hosts if host.disk_rate]:
-        yield f"a load is taken to read its files from the volume, at EBS's baseline: {', '.join(volumes)}"
+        yield f"a load is assumed to read its files from the volume, at EBS's baseline: {', '.join(volumes)}"
     if with_gpu := [f"{host.name} ({host.gpu})" for host in hosts if host.gpu]:
         yield f"the GPUs of {', '.join(with_gpu)} are not counted on: no profile has measured them"
     unpacked = plan.choices[0].work.of("disk_bytes").sum() / 1e9
     if unknown := [host.name for host in hosts if host.disk_bytes is None]:
         yield (
-            f"all archives are taken to fit on the disks of {', '.join(unknown)} ({unpacked:.1f} GB unpacked): AWS "
+            f"all archives are assumed to fit on the disks of {', '.join(unknown)} ({unpacked:.1f} GB unpacked): AWS "
             "does not publish their size"
         )
 
