@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from aiohttp import web
 
 
-class BodyTooLarge(Exception):  # noqa: N818 (a fact about the body)
+class BodyTooLarge(Exception):
     """The body is larger than the limit."""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 
-class Refused(Exception):  # noqa: N818 - not a fault of the gateway
+class Refused(Exception):
     """An answer with an HTTP status, as JSON ``{"error": message, …}``, with ``known`` values, such as ``models``."""
 
     def __init__(self, status: int, message: str, **known: Sequence[str]) -> None:

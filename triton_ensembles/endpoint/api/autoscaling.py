@@ -23,7 +23,7 @@ _TRACKING = {"TargetValue", "PredefinedMetricSpecification", "CustomizedMetricSp
 _TRACKING |= {"ScaleOutCooldown", "ScaleInCooldown", "DisableScaleIn"}
 
 
-class ObjectNotFoundException(ApiError):  # noqa: N818 (AWS's own name)
+class ObjectNotFoundException(ApiError):
     """There is no such scalable target or policy."""
 
 

@@ -15,19 +15,19 @@ class ApiError(Exception):
         return type(self).__name__
 
 
-class ValidationException(ApiError):  # noqa: N818 (AWS's own name)
+class ValidationException(ApiError):
     """SageMaker's error for invalid values, unknown names and names that already exist."""
 
 
-class SerializationException(ApiError):  # noqa: N818
+class SerializationException(ApiError):
     """The body is not the JSON that the operation expects."""
 
 
-class UnknownOperationException(ApiError):  # noqa: N818
+class UnknownOperationException(ApiError):
     """SageMaker itself does not have the operation."""
 
 
-class NotSupportedLocally(ApiError):  # noqa: N818
+class NotSupportedLocally(ApiError):
     """AWS has this, the local endpoint does not. No AWS error has this code, so the two cannot be confused."""
 
     def __init__(self, feature: str, cure: str = "") -> None:

@@ -3,7 +3,7 @@
 CONTENT_TYPE = "application/x-refusal+json"  # {"code": …, "message": …}
 
 
-class Fault(Exception):  # noqa: N818 (a fact about the request)
+class Fault(Exception):
     """An error of a service by its ``code``."""
 
     def __init__(self, code: str, message: str, status: int = 400) -> None:

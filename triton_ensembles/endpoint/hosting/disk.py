@@ -27,7 +27,7 @@ _GRANT = 64 << 20  # bytes that an extraction reserves at a time at most, or as 
 MakeRoom = Callable[[int], Awaitable[None]]
 
 
-class NoDiskSpace(Exception):  # noqa: N818
+class NoDiskSpace(Exception):
     """The file system is full, although the budget is not."""
 
 

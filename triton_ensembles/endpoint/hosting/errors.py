@@ -38,17 +38,17 @@ class ModelError(HostingError):
         self.original_message = original_message
 
 
-class ModelNotReadyException(HostingError):  # noqa: N818 (AWS's own name)
+class ModelNotReadyException(HostingError):
     """The model is still being downloaded or loaded after 60 s; the load continues."""
 
     status = 429
 
 
-class InternalFailure(HostingError):  # noqa: N818 (AWS's own name)
+class InternalFailure(HostingError):
     """The container died while it worked on the request. botocore tries again."""
 
 
-class ServiceUnavailable(HostingError):  # noqa: N818 (AWS's own name)
+class ServiceUnavailable(HostingError):
     """No instance can take the request now: the endpoint is stopping, or all models in its memory are in use."""
 
     status = 503

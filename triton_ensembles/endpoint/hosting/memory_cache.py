@@ -28,7 +28,7 @@ _CANCEL_SECONDS = 10.0  # in which Triton answers a load whose processes have be
 _MOST_STUCK = 8  # loads that never end, each of which takes one of the server's 64 threads
 
 
-class _NeverLoaded(Exception):  # noqa: N818
+class _NeverLoaded(Exception):
     """Triton has logged why it will never answer a load."""
 
 

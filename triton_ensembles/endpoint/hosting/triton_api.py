@@ -33,7 +33,7 @@ _LOG_SECONDS = 0.005  # between looks at it
 Beginning = contextlib.AbstractAsyncContextManager[Callable[[], None]]
 
 
-class ContainerDied(Exception):  # noqa: N818
+class ContainerDied(Exception):
     """The connection broke: tritonserver has ended, or is about to."""
 
 
@@ -41,7 +41,7 @@ class NeverSent(ContainerDied):
     """There was no connection to break: the request is still the next server's to answer."""
 
 
-class ContainerAnswered(Exception):  # noqa: N818
+class ContainerAnswered(Exception):
     """A status of 400 or more, with the container's own message."""
 
     def __init__(self, status: int, message: str) -> None:
