@@ -12,7 +12,7 @@ import click
 from triton_ensembles.building.build import stage_written
 from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.commands.common import options, output
-from triton_ensembles.commands.common.arguments import DEFAULT_PORT, argument, chosen
+from triton_ensembles.commands.common.arguments import argument, chosen
 from triton_ensembles.commands.common.builds import serve_all, server_for
 from triton_ensembles.ground.errors import EnsembleError, escaped, shown
 from triton_ensembles.ground.processes import StopSignals
@@ -40,9 +40,9 @@ _PORT = click.IntRange(1, 65535)
     help="Load again what changes: models whose files are edited, new ones and, of an ensemble, what depends on them. "
     "A version that does not load is reported with Triton's reason, and the one before continues to serve.",
 )
-@click.option("--http-port", type=_PORT, default=DEFAULT_PORT, help="KServe v2 over HTTP.")
-@click.option("--grpc-port", type=_PORT, default=8001, help="KServe v2 over gRPC.")
-@click.option("--metrics-port", type=_PORT, default=8002, help="Prometheus metrics.")
+@click.option("--http-port", type=_PORT, default=Ports.http, help="KServe v2 over HTTP.")
+@click.option("--grpc-port", type=_PORT, default=Ports.grpc, help="KServe v2 over gRPC.")
+@click.option("--metrics-port", type=_PORT, default=Ports.metrics, help="Prometheus metrics.")
 def serve(
     names: tuple[str, ...],
     weights: Weights,

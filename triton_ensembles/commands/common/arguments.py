@@ -13,11 +13,11 @@ from triton_ensembles.commands.common import options
 from triton_ensembles.ground.errors import UsageError
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.project.recipe.places import find_ensembles
+from triton_ensembles.server.ports import Ports
 
 # Of an ensemble's build: what lies at a path is taken as it is.
 _BUILDING = ("target", "image", "instance", "weights", "weights_dir", "engines_from", "locked")
 
-DEFAULT_PORT = 8000
 
 argument = click.argument("names", nargs=-1, metavar="[ENSEMBLE|PATH|ARCHIVE]...")
 
@@ -71,7 +71,7 @@ def log_of(port: int | None = None) -> Path:
         port: that people chose for the server, so that two servers with ports of their own have logs of their own.
     """
     places = options.places_if_any()
-    name = "tritonserver.log" if port in (None, DEFAULT_PORT) else f"tritonserver-{port}.log"
+    name = "tritonserver.log" if port in (None, Ports.http) else f"tritonserver-{port}.log"
     return (places.build if places else user_folder() / "logs") / name
 
 
