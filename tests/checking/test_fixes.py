@@ -6,7 +6,7 @@ import pytest
 
 from tests.checking.reports import run
 from tests.checking.served import server_results
-from triton_ensembles.checking.examples import HEAD, Y, ensemble, io_tensor, python_model, step
+from triton_ensembles.checking.examples import HEAD, ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.fixes import Fixes
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
@@ -14,10 +14,6 @@ from triton_ensembles.checking.staging_example import stage
 MODEL = python_model("instance_group [ { count: 1, kind: KIND_CPU } ]")
 USER = ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("join", {"A": "T", "B": "X"}, {"SUM": "Y"}))
 GROUP = "instance_group [\n      # one is enough\n      { count: 1 }\n    ]"
-NESTED = f'input [\n  {{\n    name: "X"\n    data_type: TYPE_FP32\n    {GROUP}\n    dims: [ 4 ]\n  }}\n]  # the input\n'
-MOVED = 'input [\n  {\n    name: "X"\n    data_type: TYPE_FP32\n    dims: [ 4 ]\n  }\n]  # the input\n'
-MOVED += "instance_group [\n  # one is enough\n  { count: 1 }\n]\n"
-REST = f'backend: "python"\nmax_batch_size: 8\noutput [ {Y} ]\n'
 # what is right, and what somebody wrote for a part of it
 FIXED = [
     (MODEL, [("max_batch_size", "max_batchsize")]),
@@ -27,8 +23,6 @@ FIXED = [
     (MODEL, [('backend: "python"', 'platform: "python"')]),
     (MODEL, [("instance_group", "instance-group"), ("[ 4 ]", "[ 4, ]")]),
     (MODEL, [(": ", "= ")]),
-    (MODEL, [(":", "：")]),
-    (MOVED + REST, [(MOVED, NESTED)]),
     (python_model('batch_output [ { target_name: "Y" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "X" } ]'),
      [('target_name: "Y"', 'target_name: "y"')]),
     (USER, [('platform: "ensemble"', 'platform: "ensembel"')]),

@@ -12,12 +12,10 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from triton_ensembles.checking.fault import Edit
-from triton_ensembles.checking.text.foreign import RULE as OTHER_FORMAT
-from triton_ensembles.checking.text.foreign import narrow, other_format
-from triton_ensembles.checking.text.moves import Move
 from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.checking.text.reading import (
     MOST_FAULTS,
+    Frame,
     NotThisFormatError,
     TooManyFaultsError,
     is_map,
@@ -25,7 +23,6 @@ from triton_ensembles.checking.text.reading import (
     names_within,
     present,
 )
-from triton_ensembles.checking.text.strays import fields_meant, first_letter
 from triton_ensembles.checking.text.tokens import PAIRS, Kind, Token
 from triton_ensembles.checking.text.value_reading import ValueReading
 from triton_ensembles.ground.spelling import choices, nearest, only_near
@@ -44,12 +41,7 @@ def parse(text: str, message: Message) -> Parsed:
     parsed = _parse(text, message, guesses=False)
     if not parsed.refused:
         return parsed
-    if fault := other_format(text):
-        return Parsed(type(message)(), [fault], damaged={()})
-    text, wide = narrow(text)
-    parsed = _parse(text, type(message)(), guesses=True)
-    parsed.faults += wide
-    return parsed
+    return _parse(text, type(message)(), guesses=True)
 
 
 def _parse(text: str, message: Message, *, guesses: bool) -> Parsed:
@@ -86,11 +78,7 @@ class _Parser(ValueReading):
         closer = PAIRS[opening.text] if opening else ""
         if closer and self.tokens.take_mark(closer):
             return
-        self._outer.append(message.DESCRIPTOR)
-        self._strays.append(set())
-        self._stray_names.append(set())
-        if closer:
-            self._closers.append(closer)
+        self._open.append(Frame(closer, message.DESCRIPTOR))
         while not self._leaves():
             if self.tokens.now.kind is Kind.NAME:
                 self._field(message, path)
@@ -108,16 +96,7 @@ class _Parser(ValueReading):
                 self.tokens.skip_value()
             else:
                 self._junk(message, path)
-        if closer:
-            self._closers.pop()
-        if letters := self._strays.pop():
-            for name in fields_meant(message, letters):
-                self._damage(path, name)
-        if names := self._stray_names.pop():
-            for field in message.DESCRIPTOR.fields:
-                if field.message_type is not None and not names.isdisjoint(names_within(field.message_type)):
-                    self._damage(path, field.name)  # its bracket may have closed too early
-        self._outer.pop()
+        self._open.pop()
 
     def _junk(self, message: Message, path: Path) -> None:
         first = self.tokens.now
@@ -126,12 +105,6 @@ class _Parser(ValueReading):
                 self._template("{{", first.offset)
         elif self._one_too_many():
             return
-        if first.kind is Kind.STRING and self.tokens.next_is(":", "=") and self._latest is None:
-            text = f"{first.text[:40]} is a field in quotes, as JSON and Python have it"
-            is_entry = message.DESCRIPTOR.GetOptions().map_entry
-            field = 'key: "…" value: …' if is_entry else "name: …"
-            self._fault(OTHER_FORMAT, first, text, f"write the names of fields without quotes: {field}")
-            raise NotThisFormatError
         cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
         if first.text.startswith("/") or first.text in (";", "-"):
             cure = "a comment begins with #"
@@ -161,6 +134,8 @@ class _Parser(ValueReading):
             self.tokens.go_to(name.offset + len(name.text))
         else:
             self.tokens.take()
+        if descriptor is None and path:  # shape for dims: what this message then lacks is no fault of its own
+            self.parsed.damaged.add(path)
         if self.tokens.now.text == name.text and self.tokens.next_is(":", "{", "["):
             self._fault("config-syntax", self.tokens.take(), f"'{name.text}' is written twice", "delete one of the two")
         if descriptor is None and _PROSE.match(self.text, self.tokens.now.offset):
@@ -174,22 +149,7 @@ class _Parser(ValueReading):
             self._scalars(message, descriptor, name, path)
         if self._wrong == wrong and descriptor is not None:
             self._latest = None
-        value_end = self.tokens.taken_to
         self.tokens.take_mark(",", ";")
-        if self._moves:
-            self._move(name, value_end)
-
-    def _move(self, name: Token, value_end: int) -> None:
-        """Let the faults of misplaced fields carry their fix: at the end of the field, and of the one around it."""
-        depth = len(self._outer)
-        for move in self._moves:
-            if move.start == name.offset:
-                move.value_end, move.end = value_end, self.tokens.taken_to
-            elif move.level == depth and move.end:
-                fault = self.parsed.faults[move.fault]
-                edits = move.edits(self.text, name.offset, self.tokens.taken_to)
-                self.parsed.faults[move.fault] = fault._replace(edits=edits)
-        self._moves = [move for move in self._moves if move.level < depth]
 
     def _named(self, message: Message, name: Token) -> FieldDescriptor | None:
         """The field called ``name``, or the one that was probably meant; reports all that is wrong with the name."""
@@ -197,11 +157,11 @@ class _Parser(ValueReading):
         if name.text in fields:
             return fields[name.text]
         kind = message.DESCRIPTOR.name
-        levels = [index for index, outer in enumerate(self._outer[:-1], 1) if name.text in outer.fields_by_name]
+        levels = [index for index, frame in enumerate(self._open[:-1]) if frame.has(name.text)]
         if levels and not self._balanced:
             self._unwind_to = levels[-1]
-            wrong = f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, and a bracket is still open"
-            cure = f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it"
+            wrong = f"'{name.text}' is a field of {self._open[levels[-1]].name}, and a bracket is still open"
+            cure = f"write {' '.join(frame.closer for frame in reversed(self._open[levels[-1] + 1 :]))} before it"
             self._lose_structure("config-unclosed", name, wrong, cure)
             return None
         guess = None if self._misplaced(name) else nearest(name.text, fields)
@@ -209,7 +169,7 @@ class _Parser(ValueReading):
         if guess:
             cure = f"did you mean '{guess}'?"
         elif levels:
-            cure = f"it is a field of {self._outer[levels[-1] - 1].name}: move it out of these brackets"
+            cure = f"it is a field of {self._open[levels[-1]].name}: move it out of these brackets"
         else:
             inner = [field for field in message.DESCRIPTOR.fields if field.message_type and not is_map(field)]
             holders = [field.name for field in inner if name.text in field.message_type.fields_by_name]
@@ -221,13 +181,8 @@ class _Parser(ValueReading):
         if guess and not is_other and guess == only_near(name.text, fields):
             edits = (Edit(name.offset, name.offset + len(name.text), guess),)
         report = self._derails if guess is None and known else self._fault
-        before = len(self.parsed.faults)
         report("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure, edits=edits)
-        if guess is None and levels and len(self.parsed.faults) > before:
-            self._moves.append(Move(before, levels[-1], name.offset))
         if guess is None or is_other:
-            self._strays[-1].add(first_letter(self.text, name.offset + len(name.text)))
-            self._stray_names[-1].add(name.text)
             return None
         return None if not fields[guess].is_repeated and present(message, fields[guess]) else fields[guess]
 

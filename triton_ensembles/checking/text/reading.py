@@ -3,13 +3,12 @@
 import unicodedata
 from collections.abc import Container
 from functools import cache, cached_property
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from triton_ensembles.checking.fault import Edit
-from triton_ensembles.checking.text.moves import Move
 from triton_ensembles.checking.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.checking.text.placeholders import Placeholders
 from triton_ensembles.checking.text.template import is_statement
@@ -50,6 +49,21 @@ def message_name(field: FieldDescriptor) -> str:
     return str(field.message_type.full_name) if field.message_type is not None else ""
 
 
+class Frame(NamedTuple):
+    """A message or a list that is open; ``closer``: the bracket that closes it, "" for the whole text."""
+
+    closer: str
+    message: Descriptor | None = None  # None: a list
+
+    @property
+    def name(self) -> str:
+        return str(self.message.name) if self.message else ""
+
+    def has(self, field: str) -> bool:
+        """Return whether it is a message with this field."""
+        return self.message is not None and field in self.message.fields_by_name
+
+
 class Reading:
     """``text`` as tokens, and what has become of it so far.
 
@@ -60,20 +74,20 @@ class Reading:
         self.text = text
         self.tokens = Tokens(text, placeholders=guesses)
         self.parsed = Parsed(message)
-        self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
-        self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
-        self._strays: list[set[str]] = []  # for each of these, how the values of its unknown fields begin
-        self._stray_names: list[set[str]] = []
-        self._unwind_to: int | None = None
+        self._open: list[Frame] = []  # the messages and lists around the current token, the outermost first
+        self._unwind_to: int | None = None  # the index in it of the message that goes on
         self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
         self._equals: list[Token] = []
         self._again: list[Token] = []  # the names of the outermost fields that were already given
         self._empty: list[Token] = []  # the names of fields without a value
         self._latest: TextFault | None = None  # None again as soon as a field was read without a fault
         self._wrong = 0
-        self._moves: list[Move] = []  # the innermost message first
         self._swallowed = False  # an open string has taken brackets with it
         self.placeholders = Placeholders()
+
+    @property
+    def _in_list(self) -> bool:
+        return self._open[-1].message is None
 
     @cached_property
     def _balanced(self) -> bool:
@@ -111,7 +125,7 @@ class Reading:
             return False
         if inside is not None:
             return now.text not in inside
-        known = any(now.text in outer.fields_by_name for outer in self._outer)
+        known = any(frame.has(now.text) for frame in self._open)
         return known and self.tokens.next_is(":", "{", "[")
 
     def _misplaced(self, name: Token) -> bool:
@@ -144,7 +158,7 @@ class Reading:
         """Report that the current token is no value for the field ``name``. A form that nobody filled in has many."""
         self._one_more_wrong()
         now = self.tokens.now
-        if now.kind is Kind.END and self._closers:
+        if now.kind is Kind.END and len(self._open) > 1:
             return  # the bracket that is still open is reported
         if rule == "config-syntax" and (now.kind is not Kind.MARK or (self._balanced and not self._structure_lost)):
             if not self._follows(rule, name):
@@ -159,11 +173,12 @@ class Reading:
         now = self.tokens.now
         if now.kind is not Kind.NAME:
             return False
-        if self.tokens.next_is(":", "{", "[") and now.text in self._outer[-1].fields_by_name:
+        message = next(frame for frame in reversed(self._open) if frame.message)
+        if self.tokens.next_is(":", "{", "[") and message.has(now.text):
             return True
         if not self.tokens.line_ends_before(name.offset):
             return False
-        known = any(now.text in outer.fields_by_name for outer in self._outer)
+        known = any(frame.has(now.text) for frame in self._open)
         return known and self.tokens.next_is(":", "=", "{", "[", "<")
 
     def _group_ends(self) -> bool:
@@ -173,7 +188,7 @@ class Reading:
     def _skip_rest(self, last: Token) -> bool:
         """Take what belongs to a wrong value whose last token is ``last``: "8 or 16". Whether there was anything."""
         skipped = False
-        in_list = self._closers[-1:] == ["]"]
+        in_list = self._in_list
         end = self.tokens.line_end(last.offset)
         while not self.tokens.ended and self.tokens.now.offset <= end:
             more = self.tokens.at(",") and not in_list and not self.tokens.next_is_name()
@@ -264,14 +279,14 @@ class Reading:
 
     def _leaves(self) -> bool:
         """Whether a missing bracket was noticed further in, so that this message ends here."""
-        if self._unwind_to == len(self._outer):
+        if self._unwind_to == len(self._open) - 1:
             self._unwind_to = None
         return self._unwind_to is not None
 
     def _stray_closer(self, closer: str) -> bool:
         """A closing bracket of another kind. True when it closes something further out, so that we end here."""
         token = self.tokens.now
-        if closer and token.text in self._closers[:-1]:
+        if closer and any(frame.closer == token.text for frame in self._open[:-1]):
             message = f"'{token.text}' comes before the '{closer}' that is still missing"
             self._lose_structure("config-unclosed", token, message, f"write {closer} before it")
             return True

@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 
 from triton_ensembles.checking.fault import Edit
 from triton_ensembles.checking.text.parsed import Path
-from triton_ensembles.checking.text.reading import Reading
+from triton_ensembles.checking.text.reading import Frame, Reading
 from triton_ensembles.checking.text.template import in_brackets, in_quotes, is_word_to_fill_in
 from triton_ensembles.checking.text.tokens import SCALARS, Kind, Token
 from triton_ensembles.checking.text.values import NOTHING, NUMBERS, WrongValueError, read_value
@@ -38,7 +38,7 @@ class ValueReading(Reading):
         self._scalar(message, descriptor, name, path)
 
     def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path) -> None:
-        if self.tokens.at("[") and self._closers[-1:] == ["]"]:
+        if self.tokens.at("[") and self._in_list:
             self._one_too_many()
         minus = self.tokens.take_mark("-")
         first = self.tokens.now
@@ -100,12 +100,11 @@ class ValueReading(Reading):
         opening = self.tokens.take()
         if self.tokens.at(":"):
             self._fault("config-syntax", self.tokens.take(), "this ':' belongs before the '['", "move it", certain=True)
-        self._closers.append("]")
-        level = len(self._outer)
+        self._open.append(Frame("]"))
         first = True
         before = Kind.END
         while True:
-            if self._unwind_to is not None and self._unwind_to <= level:
+            if self._unwind_to is not None:
                 break
             if self.tokens.ended or self._ends_list(inside):
                 self._unclosed(opening)
@@ -136,4 +135,4 @@ class ValueReading(Reading):
             stuck = self.tokens.now.offset == start and self._unwind_to is None
             if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">", ","):
                 self.tokens.take()
-        self._closers.pop()
+        self._open.pop()

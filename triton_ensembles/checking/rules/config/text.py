@@ -25,7 +25,6 @@ def _refused(id: str, title: str, bad: str, good: str = GOOD) -> None:
 
 
 _refused("config-not-text", "config.pbtxt is a text file", GOOD + "\0")
-_refused("config-other-format", "config.pbtxt is protobuf text, not JSON, YAML or a merge conflict", "{ }\n" + GOOD)
 _refused(
     "config-template", "A template is filled in", GOOD.replace("max_batch_size: 8", "max_batch_size: ${max_batch_size}")
 )
