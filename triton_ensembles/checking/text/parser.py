@@ -134,7 +134,7 @@ class _Parser(ValueReading):
             self.tokens.go_to(name.offset + len(name.text))
         else:
             self.tokens.take()
-        if descriptor is None and path:  # shape for dims: what this message then lacks is no fault of its own
+        if descriptor is None and path:  # shape for dims: do not also report that this message has no dims
             self.parsed.damaged.add(path)
         if self.tokens.now.text == name.text and self.tokens.next_is(":", "{", "["):
             self._fault("config-syntax", self.tokens.take(), f"'{name.text}' is written twice", "delete one of the two")
