@@ -73,7 +73,7 @@ def test_a_newcomers_python_without_a_server_is_refused_with_the_line_that_works
         pytest.skip("there is no Python 3.13 here")
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); from triton_ensembles.ground import paths\n"
-        "paths.IS_CHECKOUT = False\nfrom triton_ensembles.triton import machine\n"
+        "paths.IS_CHECKOUT = False\nfrom triton_ensembles.server import machine\n"
         "try: machine.check_machine()\n"
         "except machine.EnsembleError as error: print(error)"
     )
@@ -85,7 +85,7 @@ def test_a_newcomers_python_without_a_server_is_refused_with_the_line_that_works
 def test_the_check_of_the_machine_needs_nothing_installed() -> None:
     """It runs before `make setup`, so here without site-packages (-S -I), and says what to do."""
     code = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from triton_ensembles.triton import machine\n"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from triton_ensembles.server import machine\n"
         "machine.check_machine(); machine.OLDEST_GLIBC = (9, 9)\n"
         "try: machine.check_machine()\n"
         "except machine.EnsembleError as error: print(error)"
