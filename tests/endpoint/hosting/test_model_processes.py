@@ -2,14 +2,16 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.endpoint.hosting.archives import ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
-from tests.processes import alive
-from triton_ensembles.endpoint.hosting.model_processes import is_stub
+from tests.processes import alive, wait_for_end
+from triton_ensembles.endpoint.hosting.model_processes import ModelProcesses, is_stub
 from triton_ensembles.ground.processes import command_line, descendants
 
 pytestmark = pytest.mark.anyio
@@ -72,3 +74,22 @@ async def test_what_a_model_has_started_ends_with_it(host: Host, tmp_path: Path,
     else:
         await host.close()
     await eventually(lambda: not alive(pid))
+
+
+def test_a_look_after_the_end_of_the_server_does_not_forget_what_its_models_have_started(tmp_path: Path) -> None:
+    """Else a process that has left the session and the environment of its stub would outlive the server."""
+    step = tmp_path / f"models/{'0' * 32}/model/step/1/model.py"
+    step.parent.mkdir(parents=True)
+    child = "p = subprocess.Popen(['sleep', '1000'], start_new_session=True, env={}); print(p.pid, flush=True)"
+    step.write_text(f"import subprocess; {child}; p.wait()")
+    start = f"import subprocess, sys; subprocess.Popen([sys.executable, {str(step)!r}]).wait()"
+    with subprocess.Popen([sys.executable, "-c", start], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        pid = int(server.stdout.readline())
+        models = ModelProcesses()
+        assert pid in models.find(server.pid)["0" * 32]
+        server.kill()
+        assert wait_for_end([server.pid]) == []  # and it is not reaped yet
+        assert models.find(server.pid) == {}
+        models.end_orphans()
+        assert wait_for_end([pid]) == []

@@ -59,7 +59,10 @@ class ModelProcesses:
         return Usage(total, {hash: size for hash, size in sizes.items() if hash}, stubs)
 
     def _find(self, server: int) -> dict[str, list[Process]]:
-        """As :meth:`find`. Of a known stub that runs, the command line is not read again: there may be hundreds."""
+        """As :meth:`find`. Of a known stub that runs, the command line is not read again: there may be hundreds.
+
+        Once the server has ended its processes are another's children: none are found, and those known stay known.
+        """
         by_hash: dict[str, list[Process]] = {}
         owners: dict[Process, str] = {}
         stubs: set[Process] = set()
@@ -73,6 +76,8 @@ class ModelProcesses:
                 hash = stub["hash"]
             owners |= {process._replace(ended=False): hash for process in family if hash}
             by_hash.setdefault(hash, []).extend(family)
+        if processes.has_ended(server):
+            return {}
         self._owners, self._stubs = owners, stubs
         return by_hash
 
