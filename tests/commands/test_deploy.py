@@ -165,7 +165,8 @@ def test_an_archive_is_uploaded_first_and_others_under_the_prefix_are_reported(
     ("command", "arguments", "words"),
     [
         (deploy, [], "--role"),
-        (deploy, ["--role", ROLE, "--image", "24.09", "--image-uri", "some/image:1"], "give only one of them"),
+        (deploy, ["--role", ROLE, "--image", "24.09", "--image-uri", "some/image:1"], "--image excludes --image-uri"),
+        (invoke, ["one", "--body", __file__, "--text", "x"], "--body excludes --text"),
         (deploy, ["--role", ROLE, "--image", "24.09", "--env", "NAME"], "--env takes KEY=VALUE, not 'NAME'"),
         (autoscale, [], "--metric invocations needs --target-value"),
         (autoscale, ["--min", "3", "--target-value", "1"], "--min 3 is more than --max 2"),

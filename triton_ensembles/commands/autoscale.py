@@ -2,7 +2,7 @@
 
 import click
 
-from triton_ensembles.commands.common import options
+from triton_ensembles.commands.common import endpoint_options
 from triton_ensembles.deploy.autoscaling import GPU_TARGET, Metric, ScalingPolicy, autoscale_endpoint
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.price import cost, hosting_price
@@ -10,7 +10,7 @@ from triton_ensembles.deploy.sagemaker_endpoint import instance_type
 
 
 @click.command("autoscale")
-@options.endpoint
+@endpoint_options.name
 @click.option("--metric", type=click.Choice([metric_name.value for metric_name in Metric]), default="invocations")
 @click.option(
     "--target-value",

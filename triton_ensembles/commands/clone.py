@@ -13,6 +13,7 @@ from triton_ensembles.archive.clones import clone_names
 from triton_ensembles.building.built import last_built
 from triton_ensembles.commands.common import options
 from triton_ensembles.commands.common import output as output_of
+from triton_ensembles.commands.common.option_rules import excludes
 from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError, escaped, shown
 from triton_ensembles.ground.paths import COMMAND
@@ -23,6 +24,7 @@ _MOST_CLONES = 1_000_000
 
 
 @click.command()
+@excludes("--variants", "--count", "--prefix", "--common-environments", because="its table has the names")
 @click.argument("ensemble", metavar="ENSEMBLE|ARCHIVE")
 @options.target
 @output_of.quiet
@@ -79,8 +81,6 @@ def clone(
     --format json: {"archives": number, "written": number, "bytes": number, "seconds": number,
                     "failed": [{line, name, error}]}
     """
-    if variants and (count or prefix is not None or common_environments):
-        raise click.UsageError("--variants has a table of names: leave out --count, --prefix, --common-environments")
     if not variants and (count is None or prefix is None):
         raise click.UsageError("name a table with --variants, or say how many with --count and --prefix")
     archive, is_random = _archive_of(ensemble, target)

@@ -1,22 +1,22 @@
 """The command ``deploy``. Boto3 follows AWS_ENDPOINT_URL, so it works with the local endpoint as with AWS."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import click
 
 from triton_ensembles.checking.single_model import named_in, single_model
-from triton_ensembles.commands.common import options, output
-from triton_ensembles.commands.common.archives import chosen_archives, one_archive
+from triton_ensembles.commands.common import endpoint_options, options, output
+from triton_ensembles.commands.common.archives import one_archive
+from triton_ensembles.commands.common.option_rules import excludes
 from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
 from triton_ensembles.deploy.aws import Aws, aws_errors
-from triton_ensembles.deploy.bucket import S3Prefix, archive_prefix
+from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER, image_uri
 from triton_ensembles.deploy.permissions import metrics_permissions
-from triton_ensembles.deploy.placement import INSTANCES, chosen_image, chosen_instance, common_target, refuse_own_server
+from triton_ensembles.deploy.placement import INSTANCES, chosen_image, chosen_instance, refuse_own_server
 from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
 from triton_ensembles.ground.errors import EnsembleError
@@ -33,33 +33,63 @@ from triton_ensembles.triton.sagemaker_variables import (
 from triton_ensembles.triton.sagemaker_variables import variables as sagemaker_variables
 
 
+@dataclass(frozen=True)
+class Host:
+    """What the endpoint runs on: the values of --role, --instance, --count, --image and --image-uri."""
+
+    role: str
+    instance: str | None
+    count: int
+    image: str | None
+    image_uri: str | None
+
+    def instance_for(self, archives: Sequence[Archive], target: str) -> str:
+        """Return the instance type: of the option, of the archives, of the project, or of the target."""
+        if self.instance and not options.is_of_project("instance"):
+            return self.instance
+        return chosen_instance(archives, target, self.instance or "")
+
+    def image_for(self, archives: Sequence[Archive], target: str, region: str, instance: str) -> str:
+        """Return the image's URI: of the option, of the archives, or of the project."""
+        if self.image_uri:
+            return self.image_uri
+        if self.image and not options.is_of_project("image"):
+            return image_uri(self.image, region, instance)
+        return chosen_image(archives, target, region, instance, self.image or "")
+
+
+_on_host = options.collected(
+    Host,
+    "host",
+    click.option("--role", required=True, envvar="SAGEMAKER_ROLE", show_envvar=True, help="ARN of the execution role."),
+    click.option(
+        "--instance",
+        cls=options.Setting,
+        metavar="TYPE",
+        type=options.INSTANCE,
+        help="Instance type.  [default: that which the archives were built for; or else that of "
+        "[tool.triton-ensembles]; or else, by target: "
+        f"{', '.join(f'{target} {instance}' for target, instance in INSTANCES.items())}]",
+    ),
+    click.option("--count", default=1, type=click.IntRange(1), help="Instances to start with."),
+    click.option(
+        "--image",
+        cls=options.Setting,
+        metavar="TAG",
+        type=options.IMAGE,
+        help="Release (or tag) of SageMaker's Triton image, such as 24.09.  [default: that which the archives were "
+        "built for, or else that of [tool.triton-ensembles]; its -cpu form for an instance type without a GPU]",
+    ),
+    click.option("--image-uri", metavar="URI", help="The complete URI of an image that --image does not know."),
+)
+
+
 @click.command("deploy")
-@options.archives
-@options.endpoint
-@options.bucket
-@options.prefix
-@options.archive_target
-@click.option("--role", required=True, envvar="SAGEMAKER_ROLE", show_envvar=True, help="ARN of the execution role.")
-@click.option(
-    "--instance",
-    cls=options.Setting,
-    metavar="TYPE",
-    type=options.INSTANCE,
-    help="Instance type.  [default: that which the archives were built for; or else that of [tool.triton-ensembles]; "
-    "or else, by target: "
-    f"{', '.join(f'{target} {instance}' for target, instance in INSTANCES.items())}]",
-)
-@click.option("--count", default=1, type=click.IntRange(1), help="Instances to start with.")
-@click.option(
-    "--image",
-    cls=options.Setting,
-    metavar="TAG",
-    type=options.IMAGE,
-    help="Release (or tag) of SageMaker's Triton image, such as 24.09.  [default: that which the archives were built "
-    "for, or else that of [tool.triton-ensembles]; its -cpu form for an instance type without a GPU]",
-)
-@options.single
-@click.option("--image-uri", metavar="URI", help="The complete URI of an image that --image does not know.")
+@excludes("--single", "--no-cache", because="that is for multi-model endpoints")
+@excludes("--image", "--image-uri", because="both choose the image")
+@endpoint_options.sent
+@endpoint_options.place
+@_on_host
 @click.option("--cache/--no-cache", default=True, help="Keep models loaded between requests.")
 @click.option("--env", "environment", multiple=True, metavar="KEY=VALUE", help="A container variable; repeatable.")
 @click.option(
@@ -70,26 +100,17 @@ from triton_ensembles.triton.sagemaker_variables import variables as sagemaker_v
     flag_value="triton-ensembles",
     help="Have the container publish Triton's metrics to CloudWatch, in this namespace.  [default: triton-ensembles]",
 )
-@options.allow_random
-@options.timeout
+@endpoint_options.timeout
 @output.quiet
 @click.option("--dry-run", is_flag=True, help="Check, show what would be created and what it costs, and stop.")
 def deploy(
-    archives: tuple[Path, ...],
-    endpoint: str,
-    bucket: str | None,
-    prefix: str | None,
-    target: str,
-    role: str,
-    instance: str | None,
-    count: int,
-    image: str | None,
-    single: bool,
-    image_uri: str | None,
+    sent: endpoint_options.Sent,
+    place: endpoint_options.Place,
+    host: Host,
+    *,
     cache: bool,
     environment: tuple[str, ...],
     namespace: str | None,
-    allow_random: bool,
     timeout: float,
     dry_run: bool,
 ) -> None:
@@ -105,17 +126,14 @@ def deploy(
     If all archives were built by this tool, Triton is told not to complete their configs, which are complete: without
     that, each Python step takes a second longer to load. Override it with --env SAGEMAKER_TRITON_ADDITIONAL_ARGS=….
     """
-    chosen = chosen_archives(archives, target, allow_random=allow_random)
+    chosen = sent.read()
     aws = Aws()
-    place = archive_prefix(aws, endpoint, bucket, prefix)
-    if single and not cache:
-        raise click.UsageError("--no-cache is for multi-model endpoints: leave it out, or --single")
-    only = one_archive(chosen) if single else None
-    variables = (_published(endpoint, namespace) if namespace is not None else {}) | _variables(environment)
-    target = common_target(chosen, target)
-    if not instance or options.is_of_project("instance"):
-        instance = chosen_instance(chosen, target, instance or "")
-    uri = _chosen_image(image, image_uri, target, chosen, aws.region, instance)
+    folder = place.in_s3(aws)
+    only = one_archive(chosen) if sent.single else None
+    variables = (_published(place.endpoint, namespace) if namespace is not None else {}) | _variables(environment)
+    target = sent.target_of(chosen)
+    instance = host.instance_for(chosen, target)
+    uri = host.image_for(chosen, target, aws.region, instance)
     if uri == PIP_SERVER and aws.is_amazon:
         refuse_own_server(chosen)
     destination = Destination(target, instance, "" if uri == PIP_SERVER else uri)
@@ -126,39 +144,38 @@ def deploy(
     click.echo(f"check: {summary}")
     if uri != PIP_SERVER and not destination.image_names_release:
         click.echo(f"note: the image {uri} names no release, so the archives were not checked against its content")
-    _refuse_missing(aws, place, chosen, alone=single)
+    _refuse_missing(aws, folder, chosen, alone=sent.single)
     if namespace is not None:
-        click.echo(f"note: {metrics_permissions(aws, role, variables[METRIC_NAMESPACE], variables[LOG_GROUP])}")
+        click.echo(f"note: {metrics_permissions(aws, host.role, variables[METRIC_NAMESPACE], variables[LOG_GROUP])}")
     # Only the manifests of our builds say where weights come from.
     if all(archive.weights for archive in chosen) and is_known(ADDITIONAL_ARGS, destination.release):
         variables = {ADDITIONAL_ARGS: "--disable-auto-complete-config"} | variables
     if only:
         variables = named_in(variables, repositories[0], destination)
-    url = f"{place.url}{only.key}" if only else place.url
-    desired = DesiredEndpoint(endpoint, role, uri, instance, count, url, common_weights(chosen), cache, variables)
+    desired = DesiredEndpoint(
+        place.endpoint,
+        host.role,
+        uri,
+        instance,
+        host.count,
+        f"{folder.url}{only.key}" if only else folder.url,
+        common_weights(chosen),
+        cache,
+        variables,
+    )
+    _announce(desired, aws)
+    if not dry_run:
+        outcome = deploy_endpoint(aws, desired, output.progress(), timeout)
+        click.echo(f"{outcome}; run undeploy to stop the cost")
+
+
+def _announce(desired: DesiredEndpoint, aws: Aws) -> None:
     click.echo(f"will create in {aws.region}, unless it exists already:")
-    click.echo(f"  endpoint {endpoint}: {count} x {instance}, image {uri}")
-    click.echo(f"  configuration {desired.config_name}, model {desired.model_name}: {url}")
-    for key, value in variables.items():
+    click.echo(f"  endpoint {desired.name}: {desired.count} x {desired.instance}, image {desired.image}")
+    click.echo(f"  configuration {desired.config_name}, model {desired.model_name}: {desired.url}")
+    for key, value in desired.environment.items():
         click.echo(f"  {key}={value}")
-    click.echo(cost(hosting_price(aws, instance), instance, count, count))
-    if dry_run:
-        return
-    outcome = deploy_endpoint(aws, desired, output.progress(), timeout)
-    click.echo(f"{outcome}; run undeploy to stop the cost")
-
-
-def _chosen_image(
-    tag: str | None, uri: str | None, target: str, archives: Sequence[Archive], region: str, instance: str
-) -> str:
-    default = tag if tag and options.is_of_project("image") else ""
-    if tag and uri and not default:
-        raise click.UsageError("--image and --image-uri both choose the image: give only one of them")
-    if uri:
-        return uri
-    if tag and not default:
-        return image_uri(tag, region, instance)
-    return chosen_image(archives, target, region, instance, default)
+    click.echo(cost(hosting_price(aws, desired.instance), desired.instance, desired.count, desired.count))
 
 
 def _refuse_variables(variables: Mapping[str, str], destination: Destination) -> None:

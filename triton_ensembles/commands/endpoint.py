@@ -12,6 +12,7 @@ import click
 from triton_ensembles.commands.common import option_values, options, output
 from triton_ensembles.commands.common.arguments import chosen
 from triton_ensembles.commands.common.hosted import hosted_of
+from triton_ensembles.commands.common.option_rules import excludes
 from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint, invocation
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.endpoint.keeper import keep
@@ -19,54 +20,58 @@ from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.processes import StopSignals
-from triton_ensembles.server.home import Installation
 from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
 from triton_ensembles.server.secret import covers_sagemaker
 
 
+def _root() -> Path:
+    places = options.places_if_any()
+    return (places.build if places else user_folder()) / "endpoint"
+
+
+_settings = options.collected(
+    Settings,
+    "settings",
+    click.option(
+        "--port", type=click.IntRange(0, 65535), default=8080, help="TCP port on loopback; 0 picks a free one."
+    ),
+    click.option(
+        "--root",
+        type=options.NEW_FOLDER,
+        default=_root,
+        show_default=False,
+        help="Working folder; only the logs in it are kept when the server stops.  [default: build/endpoint "
+        "of the project, or endpoint/ beside tritonserver if there is no project]",
+    ),
+    option_values.option(
+        "--memory-budget",
+        metavar="SIZE",
+        default="8G",
+        read=option_values.size,
+        help="Memory of each instance; beyond it, the least recently used model is unloaded.",
+    ),
+    option_values.option(
+        "--disk-budget",
+        metavar="SIZE",
+        default="32G",
+        read=option_values.size,
+        help="Disk space of each instance; beyond it, the least recently used model is deleted.",
+    ),
+    options.evict_ahead,
+    click.option("--s3-url", help="Download archives from this S3, with your own credentials, instead of serving S3."),
+    click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs."),
+    options.server,
+)
+
+
 @click.command()
+@excludes("--s3-url", "[PATH|ARCHIVE|ENSEMBLE]...", because="it is for archives that are in that S3")
 @click.argument("names", nargs=-1, metavar="[PATH|ARCHIVE|ENSEMBLE]...")
-@click.option("--port", type=click.IntRange(0, 65535), default=8080, help="TCP port on loopback; 0 picks a free one.")
-@click.option(
-    "--root",
-    type=options.NEW_FOLDER,
-    help="Working folder; only the logs in it are kept when the server stops.  [default: build/endpoint "
-    "of the project, or endpoint/ beside tritonserver if there is no project]",
-)
-@option_values.option(
-    "--memory-budget",
-    metavar="SIZE",
-    default="8G",
-    read=option_values.size,
-    help="Memory of each instance; beyond it, the least recently used model is unloaded.",
-)
-@option_values.option(
-    "--disk-budget",
-    metavar="SIZE",
-    default="32G",
-    read=option_values.size,
-    help="Disk space of each instance; beyond it, the least recently used model is deleted.",
-)
-@options.evict_ahead
-@click.option("--s3-url", help="Download archives from this S3, with your own credentials, instead of serving S3.")
-@click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs.")
+@_settings
 @options.single
 @options.for_target
-@options.server
 @output.quiet
-def endpoint(
-    names: tuple[str, ...],
-    chosen_target: options.BuildTarget,
-    server: Installation | None,
-    port: int,
-    root: Path | None,
-    memory_budget: int,
-    disk_budget: int,
-    evict_ahead: bool,
-    s3_url: str | None,
-    region: str,
-    single: bool,
-) -> None:
+def endpoint(names: tuple[str, ...], settings: Settings, *, single: bool, chosen_target: options.BuildTarget) -> None:
     """Serve SageMaker's API, its runtime and S3 on one local URL, backed by the real tritonserver.
 
     boto3 code runs against it unchanged once the printed lines are exported. With arguments, it begins with a
@@ -78,16 +83,11 @@ def endpoint(
       endpoint                                   an empty platform, for code that uploads and creates
       endpoint model.tar.gz path/to/models       an endpoint over model.tar.gz and models.tar.gz
     """
-    if root is None:
-        places = options.places_if_any()
-        root = (places.build if places else user_folder()) / "endpoint"
-    settings = Settings(root, port, memory_budget, disk_budget, evict_ahead, s3_url, region, server)
+    server = settings.server
     if server and not has_sagemaker_socket(server.tritonserver) and not covers_sagemaker(server.version):
         where = "on all interfaces, as in every container, and run any model for whoever reaches them"
         cure = "use no browser meanwhile, and keep other machines away; 26.03 and later demand a secret"
         click.echo(f"WARNING: the SageMaker ports of this tritonserver listen {where}: {cure}", err=True)
-    if names and s3_url:
-        raise click.UsageError("--s3-url is for archives that are in that S3: leave out the paths, or --s3-url")
     with tempfile.TemporaryDirectory(prefix="archives-") as scratch, StopSignals():
         if single and len(names) != 1:
             raise click.UsageError("--single serves one archive, repository or ensemble: name it")
@@ -103,7 +103,9 @@ def endpoint(
         def create(url: str) -> None:
             try:
                 assert hosted is not None
-                create_endpoint(url, region, hosted.archives, hosted.image, completes=hosted.completes, single=single)
+                create_endpoint(
+                    url, settings.region, hosted.archives, hosted.image, completes=hosted.completes, single=single
+                )
                 click.echo(f"\nthe endpoint {ENDPOINT} is in service; with these variables, Python calls it:\n")
                 click.echo('import boto3, json\nruntime = boto3.client("sagemaker-runtime")')
                 for target_model, config in hosted.configs.items():
@@ -115,7 +117,7 @@ def endpoint(
 
         def ready(url: str) -> None:
             click.echo(f"ready: SageMaker, its runtime and S3 on {url}; status page at {url}/\n")
-            for name, value in environment(url, region, s3_url).items():
+            for name, value in environment(url, settings.region, settings.s3_url).items():
                 click.echo(f"export {name}={value}")
             if hosted is None:
                 finish()

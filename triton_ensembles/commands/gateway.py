@@ -16,16 +16,20 @@ from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.server.gateway_server import GatewayServer
 from triton_ensembles.server.ports import Ports
 
-_PORT = click.IntRange(1, 65535)
+_on_port = options.collected(
+    Ports,
+    "ports",
+    options.port("port", Ports.sagemaker, "SageMaker's port: /invocations, /ping and /metrics.", "sagemaker"),
+)
 
 
 @click.command()
 @options.with_weights
 @options.for_target
 @output.quiet
-@click.option("--port", type=_PORT, default=8080, help="SageMaker's port: /invocations, /ping and /metrics.")
+@_on_port
 @click.option("--archive", is_flag=True, help="Write dist/TARGET/gateway.tar.gz, for ModelDataUrl, and do not serve.")
-def gateway(weights: Weights, chosen_target: options.BuildTarget, port: int, archive: bool) -> None:
+def gateway(weights: Weights, chosen_target: options.BuildTarget, ports: Ports, archive: bool) -> None:
     """Serve the models of gateway/models.toml by name and version, as one container does, until Ctrl-C.
 
     \b
@@ -43,7 +47,6 @@ def gateway(weights: Weights, chosen_target: options.BuildTarget, port: int, arc
     table = read_table(table_path)
     built_for = chosen_target.built() if archive else chosen_target.served_here()
     names = ensembles_of(table, [ensemble.name for ensemble in find_ensembles(places.ensembles)], table_path, built_for)
-    ports = Ports(sagemaker=port)
     if not archive:
         ports.refuse_busy(GatewayServer.port_names)  # before the build, which may take long
     built = build_all(tuple(names), weights, built_for)

@@ -1,15 +1,17 @@
 """``invoke`` on the command line: the example requests of the project's ensembles, or a body of one's own."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import tritonclient.http as http
 
-from triton_ensembles.commands.common import options
+from triton_ensembles.commands.common import endpoint_options, options
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.archives import project_archives
+from triton_ensembles.commands.common.option_rules import excludes
 from triton_ensembles.deploy.archives import read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
@@ -25,28 +27,56 @@ from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
 
+@dataclass(frozen=True)
+class Sent:
+    """The values of --text, --photo, --body and --content-type."""
+
+    texts: tuple[str, ...]
+    photo: Path | None
+    body: Path | None
+    content_type: str
+
+    def requests(self, ensembles: Path, name: str) -> list[tuple[Payload, Request | None]]:
+        """Return what is sent to the archive ``name``: the body, or the example requests of its ensemble."""
+        if self.body:
+            return [(Payload(_body(self.body), self.content_type), None)]
+        return [(payload_of(request), request) for request in self._examples(ensembles, name)]
+
+    def _examples(self, ensembles: Path, name: str) -> tuple[Request, ...]:
+        """All of them, or the first one with other content."""
+        names = archive_names(f"{name.removesuffix(SUFFIX).rpartition('/')[2]}{SUFFIX}")
+        folders = [folder for folder in find_ensembles(ensembles) if folder.name in names]
+        examples = read_examples(folders[0]) if folders else None
+        if examples is None or not examples.requests:
+            raise EnsembleError(f"there are no example requests for {name}", cure="give the request with --body FILE")
+        if self.photo:
+            return (examples.with_file(self.photo),)
+        return (examples.requests[0].with_texts(self.texts),) if self.texts else examples.requests
+
+
+_sent = options.collected(
+    Sent,
+    "sent",
+    click.option("--text", "texts", multiple=True, help="Send texts in place of the example's; may be repeated."),
+    click.option("--photo", type=options.FILE, help="Send this file in place of the example's."),
+    click.option("--body", type=options.FILE, help="Send this file as it is."),
+    click.option("--content-type", default="application/json", help="Of --body."),
+)
+
+
 @click.command("invoke")
+@excludes("--body", "--text", "--photo")
+@excludes("--text", "--photo")
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
-@options.endpoint
-@options.archive_target
-@click.option("--text", "texts", multiple=True, help="Send texts in place of the example's; may be repeated.")
-@click.option("--photo", type=options.FILE, help="Send this file in place of the example's.")
-@click.option("--body", type=options.FILE, help="Send this file as it is.")
-@click.option("--content-type", default="application/json", help="Of --body.")
+@endpoint_options.name
+@endpoint_options.archive_target
+@_sent
 @click.option("--output", type=options.NEW_FILE, help="Write the answer's body here.")
 @output_of.quiet
 @output_of.json_format
 @click.option("--patience", default=PATIENCE, help="Seconds that a cold start may take.")
 def invoke(
-    models: tuple[str, ...],
-    endpoint: str,
-    target: str,
-    texts: tuple[str, ...],
-    photo: Path | None,
-    body: Path | None,
-    content_type: str,
-    output: Path | None,
-    patience: float,
+    models: tuple[str, ...], endpoint: str, target: str, sent: Sent, *, output: Path | None, patience: float
 ) -> None:
     """Send models of the endpoint their example requests and print the answers, waiting while a model is being loaded.
 
@@ -82,12 +112,7 @@ def invoke(
         if not alone:
             key = name if name.endswith(SUFFIX) else find_target_model(aws, endpoint, name, _built(folder, name))
         output_of.result(key, bold=True)
-        requests: list[tuple[Payload, Request | None]]
-        if body:
-            requests = [(Payload(_body(body), content_type), None)]
-        else:
-            requests = [(payload_of(request), request) for request in _examples(places.ensembles, name, texts, photo)]
-        for payload, example in requests:
+        for payload, example in sent.requests(places.ensembles, name):
             answer = invoke_model(aws, endpoint, "" if alone else key, payload, say, patience)
             is_tritons = answer.content_type.startswith("application/")
             read = read_answer(answer.body, answer.content_type) if is_tritons else None
@@ -117,18 +142,6 @@ def _built(folder: Path, name: str) -> str:
     """The key of the archive in dist/TARGET; "" if there is none."""
     path = folder / f"{name}{SUFFIX}"
     return read_archive(path).key if path.is_file() else ""
-
-
-def _examples(ensembles: Path, name: str, texts: tuple[str, ...], photo: Path | None) -> tuple[Request, ...]:
-    """The example requests of the ensemble that the archive ``name`` holds, or its first one with other content."""
-    names = archive_names(f"{name.removesuffix(SUFFIX).rpartition('/')[2]}{SUFFIX}")
-    folders = [folder for folder in find_ensembles(ensembles) if folder.name in names]
-    examples = read_examples(folders[0]) if folders else None
-    if examples is None or not examples.requests:
-        raise EnsembleError(f"there are no example requests for {name}", cure="give the request with --body FILE")
-    if photo:
-        return (examples.with_file(photo),)
-    return (examples.requests[0].with_texts(texts),) if texts else examples.requests
 
 
 def _record(model: str, example: Request | None, answer: Answer, read: http.InferResult | None) -> dict[str, Any]:

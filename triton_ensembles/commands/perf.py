@@ -15,7 +15,6 @@ from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.common.builds import serve_all, server_for
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.perf.report import SUFFIXES, tables
 from triton_ensembles.measuring.perf.slowest import Slowest, table, trace_arguments
 from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, Load, measure, trace_slowest
@@ -64,6 +63,15 @@ def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
     return models
 
 
+_load = options.collected(
+    Load,
+    "load",
+    request_options.concurrencies(CONCURRENCIES, "Numbers of concurrent requests, one point of the sweep each."),
+    request_options.seconds(SECONDS, "Duration of a point; longer where an answer takes longer than a third of it."),
+    request_options.requests,
+)
+
+
 @click.command()
 @argument
 @options.with_weights
@@ -71,9 +79,7 @@ def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
 @options.server
 @output_of.quiet
 @output_of.json_format
-@request_options.concurrencies(CONCURRENCIES, "Numbers of concurrent requests, one point of the sweep each.")
-@request_options.seconds(SECONDS, "Duration of a point; longer where an answer takes longer than a third of it.")
-@request_options.requests
+@_load
 @click.option("--slowest", "traces", is_flag=True, help="Then trace which step took the time of the slowest 1 %.")
 @click.option("--output", type=options.NEW_FOLDER, help="Folder.  [default: reports/perf, fused: reports/perf/fused]")
 def perf(
@@ -82,11 +88,7 @@ def perf(
     chosen_target: options.BuildTarget,
     server: Installation | None,
     *,
-    concurrencies: Sequence[int],
-    seconds: float,
-    protocol: str,
-    batch: int,
-    user: UserInputs,
+    load: Load,
     traces: bool,
     output: Path | None,
 ) -> None:
@@ -101,9 +103,8 @@ def perf(
     """
     selected = chosen(names)
     served_here = chosen_target.served_here(server)
-    if user:
-        _refuse_wrong_inputs(selected, user.shapes)
-    load = Load(concurrencies, seconds, protocol, batch, user)
+    if load.user:
+        _refuse_wrong_inputs(selected, load.user.shapes)
     places = options.places_if_any()
     output = output or (places.root if places else Path()) / "reports" / "perf" / (
         served_here.name if served_here.fuses else ""
@@ -112,10 +113,10 @@ def perf(
         all_served = serve_all(selected, weights, served_here, Path(scratch), server)
         measured = _measured(all_served)
         failures = output_of.Failures(len(measured), "could not be measured")
-        if user:
+        if load.user:
             _refuse_several(len(measured))
             for name, (repository, _) in measured.items():
-                _refuse_wrong_shapes(name, read_models(repository)[name], user.shapes)
+                _refuse_wrong_shapes(name, read_models(repository)[name], load.user.shapes)
         reports = measure(
             measured,
             load,

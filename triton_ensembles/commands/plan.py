@@ -3,21 +3,22 @@
 import contextlib
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.common import option_values, options, output, request_options
+from triton_ensembles.commands.common import option_values, options, output
 from triton_ensembles.commands.common.builds import timed_progress
+from triton_ensembles.commands.common.option_rules import excludes
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.price import TABLE_REGION, AskAws, Price, hosting_price, price_of
 from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.chosen_profiles import chosen_profiles
 from triton_ensembles.measuring.planning.document import document, observed_document
-from triton_ensembles.measuring.planning.instances import host_of
+from triton_ensembles.measuring.planning.instances import Host, host_of
 from triton_ensembles.measuring.planning.invocations import read_invocations
 from triton_ensembles.measuring.planning.observed import observe
 from triton_ensembles.measuring.planning.plan import plan as make_plan
@@ -28,58 +29,144 @@ from triton_ensembles.measuring.planning.transients import burst as simulate_bur
 from triton_ensembles.measuring.planning.transients import deploy as simulate_deploy
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The traffic: the values of --models, --traffic, --rate and --day."""
+
+    models: int | None
+    traffic: str
+    rate: float | None
+    day: str | None
+
+    def read(self) -> Traffic:
+        """Read or make it. Raises :class:`click.UsageError` for what is missing, or said twice."""
+        if known := re.fullmatch(r"uniform|zipf:(\d+(?:\.\d+)?)", self.traffic):
+            if self.models is None or self.rate is None:
+                raise click.UsageError(f"--traffic {self.traffic} needs --models and --rate")
+            spread = zipf(self.models, float(known[1] or 0), self.rate)
+            return spread.over(read_day(self.day) if self.day else ())
+        path = Path(self.traffic)
+        if not path.is_file():
+            kinds = "write zipf:1.1, uniform or the name of a file"
+            raise click.UsageError(f"'{self.traffic}' is not a kind of traffic: {kinds}")
+        if self.models is not None or self.rate is not None or self.day is not None:
+            message = f"{self.traffic} already defines models, rate and times"
+            raise click.UsageError(f"{message}: leave out --models, --rate and --day")
+        return read_invocations(path)
+
+
+_asked = options.collected(
+    Asked,
+    "asked",
+    click.option(
+        "--models",
+        type=click.IntRange(1, 1_000_000),
+        help="How many models there are, copies of the archives in their shares.",
+    ),
+    click.option(
+        "--traffic",
+        metavar="zipf:ALPHA|uniform|FILE",
+        default="zipf:1.1",
+        help="How requests are spread over the models. FILE: a request log (CSV or JSON lines), which also sets models "
+        "and rate.",
+    ),
+    click.option(
+        "--rate",
+        type=click.FloatRange(0, 1e6, min_open=True),
+        callback=option_values.finite,
+        help="Requests a second, for all models.",
+    ),
+    click.option(
+        "--day",
+        metavar="24 NUMBERS|FILE",
+        help="The course of a day: in proportion to the requests of each hour, from midnight, with commas between "
+        "them.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The fleets to compare: the values of --instance, --count and --evict-ahead."""
+
+    instance: tuple[str, ...]
+    counts: tuple[int, ...]
+    evict_ahead: bool
+
+    def hosts(self) -> list[Host]:
+        """Return the instance types. Raises :class:`click.UsageError` without any."""
+        if not self.instance:
+            raise click.UsageError("--instance is missing: give a type such as ml.c7i.2xlarge")
+        return [replace(host_of(name), evict_ahead=self.evict_ahead) for name in dict.fromkeys(self.instance)]
+
+
+_choices = options.collected(
+    Choices,
+    "choices",
+    options.setting("instance", "An instance type, such as ml.c7i.2xlarge; may be repeated.", type=str, multiple=True),
+    option_values.option(
+        "--count",
+        "counts",
+        metavar="NUMBERS",
+        default="1..8",
+        read=option_values.counts,
+        help="Numbers of instances: 2, 1..8 or 1,2,4.",
+    ),
+    options.evict_ahead,
+)
+_goal = options.collected(
+    Goal,
+    "goal",
+    option_values.option(
+        "--p99",
+        metavar="TIME",
+        read=option_values.seconds,
+        help="The most that the p99 latency of loaded models may be, such as 300ms.",
+    ),
+    option_values.option(
+        "--cold",
+        metavar="PERCENT",
+        read=option_values.share,
+        help="The most requests that may find their model not loaded, such as 1%.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """The values of --batch, --requests and --burst."""
+
+    batch: int | None
+    requests: int
+    burst: tuple[float, float] | None
+
+
+_simulated = options.collected(
+    Simulated,
+    "simulated",
+    click.option("--batch", type=click.IntRange(1), help="Rows in a request.  [default: the least that was profiled]"),
+    click.option(
+        "--requests",
+        default=100_000,
+        type=click.IntRange(1000, 10_000_000),
+        help="How many to simulate for the answer.",
+    ),
+    option_values.option(
+        "--burst",
+        metavar="FACTORxTIME",
+        read=option_values.burst,
+        help="Simulate a burst with the cheapest choice: 10x60s is ten times the requests for a minute.",
+    ),
+)
+
+
 @click.command()
+@excludes("--from-endpoint", "[PROFILE|ARCHIVE[:SHARE]]...", because="it reads what the endpoint does")
 @click.argument("profiles", nargs=-1, metavar="[PROFILE|ARCHIVE[:SHARE]]...")
-@click.option(
-    "--models",
-    type=click.IntRange(1, 1_000_000),
-    help="How many models there are, copies of the archives in their shares.",
-)
-@click.option(
-    "--traffic",
-    metavar="zipf:ALPHA|uniform|FILE",
-    default="zipf:1.1",
-    help="How requests are spread over the models. FILE: a request log (CSV or JSON lines), which also sets models and "
-    "rate.",
-)
-@click.option(
-    "--rate",
-    type=click.FloatRange(0, 1e6, min_open=True),
-    callback=option_values.finite,
-    help="Requests a second, for all models.",
-)
-@click.option(
-    "--day",
-    metavar="24 NUMBERS|FILE",
-    help="The course of a day: in proportion to the requests of each hour, from midnight, with commas between them.",
-)
-@options.setting("instance", "An instance type, such as ml.c7i.2xlarge; may be repeated.", type=str, multiple=True)
-@option_values.option(
-    "--count",
-    "counts",
-    metavar="NUMBERS",
-    default="1..8",
-    read=option_values.counts,
-    help="Numbers of instances: 2, 1..8 or 1,2,4.",
-)
-@request_options.p99("The most that the p99 latency of loaded models may be, such as 300ms.")
-@option_values.option(
-    "--cold",
-    metavar="PERCENT",
-    read=option_values.share,
-    help="The most requests that may find their model not loaded, such as 1%.",
-)
-@options.evict_ahead
-@click.option("--batch", type=click.IntRange(1), help="Rows in a request.  [default: the least that was profiled]")
-@click.option(
-    "--requests", default=100_000, type=click.IntRange(1000, 10_000_000), help="How many to simulate for the answer."
-)
-@option_values.option(
-    "--burst",
-    metavar="FACTORxTIME",
-    read=option_values.burst,
-    help="Simulate a burst with the cheapest choice: 10x60s is ten times the requests for a minute.",
-)
+@_asked
+@_choices
+@_goal
+@_simulated
 @click.option("--prices", type=options.FILE, help="A CSV with the columns instance, per_hour, currency and region.")
 @click.option(
     "--from-endpoint",
@@ -98,19 +185,11 @@ from triton_ensembles.measuring.planning.transients import deploy as simulate_de
 @output.json_format
 def plan(
     profiles: tuple[str, ...],
+    asked: Asked,
+    choices: Choices,
+    goal: Goal,
+    simulated: Simulated,
     *,
-    models: int | None,
-    traffic: str,
-    rate: float | None,
-    day: str | None,
-    instance: tuple[str, ...],
-    counts: tuple[int, ...],
-    p99: float | None,
-    cold: float | None,
-    evict_ahead: bool,
-    batch: int | None,
-    requests: int,
-    burst: tuple[float, float] | None,
     prices: Path | None,
     from_endpoint: str | None,
     hours: float,
@@ -137,37 +216,20 @@ def plan(
     """
     price = _pricing(prices)
     if from_endpoint is not None:
-        if profiles:
-            raise click.UsageError("--from-endpoint needs no profiles: it reads what the endpoint does")
         check_endpoint_name(from_endpoint)
-        observed = observe(Aws(), from_endpoint, hours, counts, price)
+        observed = observe(Aws(), from_endpoint, hours, choices.counts, price)
         output.document(observed_document(observed))
         output.result(str(observed))
         return
-    if not instance:
-        raise click.UsageError("--instance is missing: give a type such as ml.c7i.2xlarge")
-    spread = _traffic(traffic, models, rate, day)
+    hosts, spread = choices.hosts(), asked.read()
     archives = chosen_profiles(profiles, options.profiles_folder())
-    hosts = [replace(host_of(name), evict_ahead=evict_ahead) for name in dict.fromkeys(instance)]
-    goal = Goal(p99, cold)
-    result = make_plan(archives, spread, hosts, counts, goal, price, requests, batch or 0, timed_progress("plan"))
+    requests, burst = simulated.requests, simulated.burst
+    batch = simulated.batch or 0
+    result = make_plan(archives, spread, hosts, choices.counts, goal, price, requests, batch, timed_progress("plan"))
     deployed = simulate_deploy(result.best, spread, requests) if result.best else None
     bursting = simulate_burst(result.best, spread, *burst, requests) if result.best and burst else None
     output.document(document(result, deployed, bursting))
     output.result(tables(result, [profile for profile, _ in archives], deployed, bursting))
-
-
-def _traffic(text: str, models: int | None, rate: float | None, day: str | None) -> Traffic:
-    if known := re.fullmatch(r"uniform|zipf:(\d+(?:\.\d+)?)", text):
-        if models is None or rate is None:
-            raise click.UsageError(f"--traffic {text} needs --models and --rate")
-        return zipf(models, float(known[1] or 0), rate).over(read_day(day) if day else ())
-    path = Path(text)
-    if not path.is_file():
-        raise click.UsageError(f"'{text}' is not a kind of traffic: write zipf:1.1, uniform or the name of a file")
-    if models is not None or rate is not None or day is not None:
-        raise click.UsageError(f"{text} already defines models, rate and times: leave out --models, --rate and --day")
-    return read_invocations(path)
 
 
 def _pricing(file: Path | None) -> Callable[[str], Price]:

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from triton_ensembles.commands.common.builds import timed_progress
 from triton_ensembles.commands.common.hosted import hosted_of
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.files import file_digest
-from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.profiling.answers import Load
 from triton_ensembles.measuring.profiling.measure import COPIES, Subject, measure
 from triton_ensembles.measuring.profiling.profile import Profile, document, kept_profile, profile_file, write_profile
@@ -27,6 +27,21 @@ from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.serving.served import Served
 from triton_ensembles.triton.targets import Target
+
+_load = options.collected(
+    Load,
+    "load",
+    request_options.concurrencies(Load.concurrencies, "Concurrent requests, each with each --batch, and 1."),
+    request_options.numbers_option(
+        "--batch",
+        "batches",
+        Load.batches,
+        65536,
+        "Numbers of rows in a request; those that the model does not take are left out.",
+    ),
+    request_options.seconds(Load.seconds, "Duration of a measurement of answers."),
+    request_options.inputs,
+)
 
 
 @click.command()
@@ -42,16 +57,7 @@ from triton_ensembles.triton.targets import Target
     1000,
     "Numbers of loaded copies at which memory is read. It ends with those that the machine has room for.",
 )
-@request_options.concurrencies(Load.concurrencies, "Concurrent requests, each with each --batch, and 1.")
-@request_options.numbers_option(
-    "--batch",
-    "batches",
-    Load.batches,
-    65536,
-    "Numbers of rows in a request; those that the model does not take are left out.",
-)
-@request_options.seconds(Load.seconds, "Duration of a measurement of answers.")
-@request_options.inputs
+@_load
 @click.option(
     "--output",
     type=options.NEW_FOLDER,
@@ -64,10 +70,7 @@ def profile(
     *,
     fresh: bool,
     copies: tuple[int, ...],
-    concurrencies: tuple[int, ...],
-    batches: tuple[int, ...],
-    seconds: float,
-    user: UserInputs,
+    load: Load,
     output: Path | None,
 ) -> None:
     """Measure the demand of an archive on this machine, in the server of a multi-model endpoint: for `plan`.
@@ -90,13 +93,13 @@ def profile(
     --format json: {"profiles": [{"file": path, "measured": whether now, "profile": what the file holds}],
     "failed": [{name, error}]}
     """
-    load = Load((1, *concurrencies), batches, seconds, user)
-    fresh = fresh or bool(user)  # a profile does not say what was sent
+    load = replace(load, concurrencies=(1, *load.concurrencies))
+    fresh = fresh or bool(load.user)  # a profile does not say what was sent
     served_here = chosen_target.served_here()
     folder = output or options.profiles_folder()
     done: list[dict[str, Any]] = []
     every = _each_alone(chosen(names))
-    if user and len(every) > 1:
+    if load.user and len(every) > 1:
         raise click.UsageError("--input-data and --shape are for one archive: name it")
     failures = output_of.Failures(len(every), "could not be profiled", "archives")
     for name, selected in every:

@@ -25,7 +25,13 @@ from triton_ensembles.serving.watching.source import WatchedSource, watched_sour
 from triton_ensembles.serving.watching.watch import Watch, explicit_mode
 from triton_ensembles.triton.targets import Target
 
-_PORT = click.IntRange(1, 65535)
+_on_ports = options.collected(
+    Ports,
+    "ports",
+    options.port("http-port", Ports.http, "KServe v2 over HTTP.", "http"),
+    options.port("grpc-port", Ports.grpc, "KServe v2 over gRPC.", "grpc"),
+    options.port("metrics-port", Ports.metrics, "Prometheus metrics.", "metrics"),
+)
 
 
 @click.command()
@@ -40,9 +46,7 @@ _PORT = click.IntRange(1, 65535)
     help="Load again what changes: models whose files are edited, new ones and, of an ensemble, what depends on them. "
     "A version that does not load is reported with Triton's reason, and the one before continues to serve.",
 )
-@click.option("--http-port", type=_PORT, default=Ports.http, help="KServe v2 over HTTP.")
-@click.option("--grpc-port", type=_PORT, default=Ports.grpc, help="KServe v2 over gRPC.")
-@click.option("--metrics-port", type=_PORT, default=Ports.metrics, help="Prometheus metrics.")
+@_on_ports
 def serve(
     names: tuple[str, ...],
     weights: Weights,
@@ -50,9 +54,7 @@ def serve(
     server: Installation | None,
     *,
     watch: bool,
-    http_port: int,
-    grpc_port: int,
-    metrics_port: int,
+    ports: Ports,
 ) -> None:
     """Serve with the real tritonserver until Ctrl-C, on the loopback interface.
 
@@ -73,7 +75,6 @@ def serve(
     """
     selected = chosen(names)
     served_here = chosen_target.served_here(server)
-    ports = Ports(http=http_port, grpc=grpc_port, metrics=metrics_port)
     ports.refuse_busy(TritonServer.port_names)  # before the build, which may take long
     with ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="serve-"))

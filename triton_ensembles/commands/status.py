@@ -2,13 +2,13 @@
 
 import click
 
-from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common import endpoint_options, output
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.status import endpoint_status
 
 
 @click.command("status")
-@options.endpoint
+@endpoint_options.name
 @output.json_format
 @click.pass_context
 def status(context: click.Context, endpoint: str) -> None:

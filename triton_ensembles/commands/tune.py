@@ -1,5 +1,6 @@
 """``tune``"""
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -11,13 +12,61 @@ from triton_ensembles.commands.common import option_values, options, request_opt
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.builds import build_all, timed_progress
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.perf.report import write_report
 from triton_ensembles.measuring.tuning.bench import MOST, SECONDS, Load
 from triton_ensembles.measuring.tuning.goal import Goal
 from triton_ensembles.measuring.tuning.report import csv_rows, tables
 from triton_ensembles.measuring.tuning.tune import MINUTES, read_subject
 from triton_ensembles.measuring.tuning.tune import tune as search
+
+_goal = options.collected(
+    Goal,
+    "goal",
+    option_values.option(
+        "--p99",
+        "p99_ms",
+        metavar="TIME",
+        read=lambda text: option_values.seconds(text) * 1000,
+        help="The most that the p99 latency may be, such as 50ms.",
+    ),
+    click.option(
+        "--throughput",
+        type=click.FloatRange(min=0, min_open=True),
+        callback=option_values.finite,
+        help="The least inferences per second.",
+    ),
+)
+_load = options.collected(
+    Load,
+    "load",
+    request_options.seconds(SECONDS),
+    click.option(
+        "--concurrency", "most", type=click.IntRange(1, 1024), default=MOST, help="The most concurrent requests."
+    ),
+    request_options.requests,
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The values of --minutes and --keep."""
+
+    minutes: float
+    keep: tuple[str, ...]
+
+
+_limits = options.collected(
+    Limits,
+    "limits",
+    click.option(
+        "--minutes",
+        type=click.FloatRange(min=0, min_open=True),
+        default=MINUTES,
+        callback=option_values.finite,
+        help="The time for the search, with all loads; the present settings are built before.",
+    ),
+    click.option("--keep", multiple=True, metavar="SETTING", help="Leave STEP.KEY, or KEY of all steps; repeatable."),
+)
 
 
 @click.command()
@@ -26,40 +75,19 @@ from triton_ensembles.measuring.tuning.tune import tune as search
 @options.for_target
 @output_of.quiet
 @output_of.json_format
-@request_options.p99("The most that the p99 latency may be, such as 50ms.")
-@click.option(
-    "--throughput",
-    type=click.FloatRange(min=0, min_open=True),
-    callback=option_values.finite,
-    help="The least inferences per second.",
-)
-@click.option(
-    "--minutes",
-    type=click.FloatRange(min=0, min_open=True),
-    default=MINUTES,
-    callback=option_values.finite,
-    help="The time for the search, with all loads; the present settings are built before.",
-)
-@request_options.seconds(SECONDS)
-@click.option("--concurrency", type=click.IntRange(1, 1024), default=MOST, help="The most concurrent requests.")
-@request_options.requests
-@click.option("--keep", multiple=True, metavar="SETTING", help="Leave STEP.KEY, or KEY of all steps; repeatable.")
+@_goal
+@_limits
+@_load
 @click.option("--output", type=options.NEW_FOLDER, help="Folder.  [default: reports/tune, fused: reports/tune/fused]")
 @click.option("--write", is_flag=True, help="Write the settings that were found into ensemble.toml and config.pbtxt.")
 def tune(
     name: str,
     weights: Weights,
     chosen_target: options.BuildTarget,
+    goal: Goal,
+    limits: Limits,
+    load: Load,
     *,
-    p99: float | None,
-    throughput: float | None,
-    minutes: float,
-    seconds: float,
-    concurrency: int,
-    protocol: str,
-    batch: int,
-    user: UserInputs,
-    keep: tuple[str, ...],
     output: Path | None,
     write: bool,
 ) -> None:
@@ -78,13 +106,12 @@ def tune(
 
     --format json: {what NAME.json holds, "written": [path]}
     """
-    if p99 is None and throughput is None:
+    if goal == Goal():
         raise click.UsageError("there is no goal: give --p99 TIME, --throughput NUMBER, or both")
     served = chosen_target.served_here()
     places = options.current_places()
     (folder,) = choose(places.ensembles, [name])
-    goal = Goal(None if p99 is None else p99 * 1000, throughput)
-    subject = read_subject(folder, served, places, goal, keep)
+    subject = read_subject(folder, served, places, goal, limits.keep)
     if write:
         subject.files.refuse_unwritable()
     (built,) = build_all((name,), weights, served)
@@ -93,8 +120,8 @@ def tune(
         built,
         places,
         goal=goal,
-        minutes=minutes,
-        load=Load(concurrency, seconds, protocol, batch, user),
+        minutes=limits.minutes,
+        load=load,
         weights=weights,
         log=places.build / "tritonserver.log",
         progress=timed_progress(name),

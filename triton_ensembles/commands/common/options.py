@@ -11,7 +11,6 @@ from click.core import ParameterSource
 from typing_extensions import override
 
 from triton_ensembles.building.places import Places, Weights
-from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.project.location import FALLBACK, chosen_project, find_project, no_project
@@ -114,7 +113,7 @@ def collected(kind: type[Any], name: str, *options: Decorator) -> Decorator:
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def collecting(*context: click.Context, **values: Any) -> Any:
-            own = {field.name: values.pop(field.name) for field in fields(kind)}
+            own = {field.name: values.pop(field.name) for field in fields(kind) if field.name in values}
             return command(*context, **values, **{name: kind(**own)})
 
         decorated: Callable[..., Any] = collecting
@@ -196,9 +195,6 @@ class BuildTarget:
 with_weights = collected(Weights, "weights", _weights, _weights_dir)
 for_target = collected(BuildTarget, "chosen_target", target, image, instance)
 
-
-# Of commands on endpoints.
-archives = click.argument("archives", nargs=-1, metavar="[ARCHIVE|ENSEMBLE]...", type=NEW_FILE)
 single = click.option("--single", is_flag=True, help="For a single-model endpoint: one archive, and no TargetModel.")
 evict_ahead = click.option(
     "--evict-ahead",
@@ -206,18 +202,8 @@ evict_ahead = click.option(
     help="After a load, unload idle models until the next one has room, so that no request waits for that. Cold starts "
     "are then quicker than AWS may have them.",
 )
-endpoint = click.option(
-    "--endpoint",
-    default="triton-ensembles",
-    callback=lambda _context, _option, name: check_endpoint_name(name),
-    help="The endpoint's name; the names of its model and configuration begin with it.",
-)
-bucket = click.option("--bucket", help="Created if missing.  [default: triton-ensembles-REGION-ACCOUNT]")
-prefix = click.option("--prefix", help="Folder in the bucket.  [default: the endpoint's name]")
-archive_target = setting("target", "Use the archives of dist/TARGET.", ", or else cpu", default="cpu")
-allow_random = click.option(
-    "--allow-random",
-    is_flag=True,
-    help="Serve archives with random weights anyway, to rehearse the endpoint; the command status then reports them.",
-)
-timeout = click.option("--timeout", default=3600.0, help="Seconds that SageMaker may take to create, change or delete.")
+
+
+def port(name: str, number: int, help: str, field: str) -> Decorator:
+    """A TCP port on the loopback interface, for ``collected(Ports, ...)``: ``field`` is its name there."""
+    return click.option(f"--{name}", field, type=click.IntRange(1, 65535), default=number, help=help)

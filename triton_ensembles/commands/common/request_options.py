@@ -57,11 +57,6 @@ def requests(command: Callable[..., Any]) -> Callable[..., Any]:
     return _protocol(_batch(inputs(command)))
 
 
-def p99(help: str) -> Decorator:
-    """--p99 TIME, in seconds; None without it."""
-    return option_values.option("--p99", metavar="TIME", read=option_values.seconds, help=help)
-
-
 def concurrencies(numbers: Sequence[int], help: str) -> Decorator:
     """--concurrency NUMBERS: a tuple of numbers of concurrent requests."""
     return numbers_option("--concurrency", "concurrencies", numbers, 1024, help)

@@ -1,0 +1,115 @@
+"""The options of ``check``: where the models will run, whether they are run, and which faults are known."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from triton_ensembles.checking.checker import Run
+from triton_ensembles.commands.common import options, output
+from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.server.home import Installation
+from triton_ensembles.triton.destination import UNDECIDED, Destination
+from triton_ensembles.triton.dockerfile import dockerfile_of
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where the models will run: the values of --target, --instance, --image and --single."""
+
+    target: str | None
+    instance: str | None
+    image: str | None
+    single: bool
+
+    def destination(self) -> Destination:
+        image = "" if not self.image or self.image == PIP_SERVER else self.image
+        destination = Destination(self.target or "", self.instance or "", image)
+        return replace(destination, single=UNDECIDED) if self.single else destination
+
+    def beside(self, paths: list[Path]) -> Destination:
+        """Return the destination with the image and the packages of a Dockerfile beside ``paths``, if it is one for
+        all of them and neither the command line nor the project names an image."""
+        destination = self.destination()
+        if self.target == "cpu" or (self.image and not options.is_of_project("image")):
+            return destination
+        files = {None if (path / RECIPE).is_file() else dockerfile_of(path) for path in paths}
+        file = files.pop() if len(files) == 1 else None
+        if file is None:
+            return destination
+        image = destination.image or file.image
+        click.echo(f"image: {image}, packages of {file.path}:{file.line}; --image chooses another", err=True)
+        return replace(destination, image=image, dockerfile=file)
+
+
+where = options.collected(
+    Where,
+    "where",
+    options.setting("target", "Where the models will run."),
+    options.setting("instance", "The SageMaker instance type, such as ml.g5.xlarge."),
+    options.setting(
+        "image",
+        "The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
+        "gets a warning: what it holds is unknown.",
+        ", or that of a Dockerfile FROM …tritonserver… beside the PATH or above it",
+    ),
+    options.single,
+)
+
+
+@dataclass(frozen=True)
+class Running:
+    """Whether and how the models are loaded: the values of --run, --timeout and --server."""
+
+    runs: bool
+    timeout: float
+    server: Installation | None
+
+    def run(self, where: Where) -> Run | None:
+        if not self.runs:
+            return None
+        from triton_ensembles.serving import running  # which needs more than the light core
+
+        served_here = options.BuildTarget(where.target or "cpu", where.image or "", "").served_here(self.server)
+        return running.Running(replace(served_here, single=where.single), self.timeout, output.progress(), self.server)
+
+
+running = options.collected(
+    Running,
+    "running",
+    click.option(
+        "--run",
+        "runs",
+        is_flag=True,
+        help="Then load every model once in the server on this machine, and send each a request: its examples, or one "
+        "that is made up from its config. Models in which the rules find errors are left out. What they execute is "
+        "their code.",
+    ),
+    click.option("--timeout", default=300.0, type=click.FloatRange(1), help="--run: seconds for a load, or an answer."),
+    options.server,
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Known faults: the values of --baseline and --write-baseline."""
+
+    baseline: Path | None
+    new_baseline: Path | None
+
+
+known = options.collected(
+    Known,
+    "known",
+    click.option(
+        "--baseline", metavar="FILE", type=options.NEW_FILE, help="Faults in FILE are known, and do not count."
+    ),
+    click.option(
+        "--write-baseline",
+        "new_baseline",
+        metavar="FILE",
+        type=options.NEW_FILE,
+        help="Write all faults into FILE for --baseline, and exit with 0.",
+    ),
+)
