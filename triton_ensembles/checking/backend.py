@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from triton_ensembles.archive.tree import Tree, join
 from triton_ensembles.checking.text.parsed import Path
-from triton_ensembles.triton.backends import KNOWN, TENSORFLOW_FILES
+from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.model_config import DataType, ModelConfig
+from triton_ensembles.triton.model_formats import GRAPHDEF, PLATFORMS, SAVED_MODEL, TENSORFLOW, file_of, platforms_of
 
 # Backends of r24.10 that complete nothing: pytorch_backend libtorch.cc AutoCompleteConfig ("skipping model
 # configuration auto-complete"), tensorflow.cc for a graphdef, and identity, repeat and square, which have no such code.
@@ -37,33 +38,32 @@ def choose_backend(config: ModelConfig, tree: Tree, root: str, folder: str, is_e
     content = _first_version(tree, root)
     open_choice = not platform and not file
     if not platform and name in ("", "tensorflow"):
-        for candidate, known in TENSORFLOW_FILES.items():
-            if file == known or (not file and known in content and content[known] == (known == "model.savedmodel")):
+        for candidate, form in TENSORFLOW.items():
+            is_there = form.file in content and content[form.file] == (form is SAVED_MODEL)
+            if file == form.file or (not file and is_there):
                 platform = candidate
-    if platform in TENSORFLOW_FILES:
-        return Backend(name or "tensorflow", platform, file or TENSORFLOW_FILES[platform])
+    if platform in TENSORFLOW:
+        return Backend(name or "tensorflow", platform, file or TENSORFLOW[platform].file)
     if not name:
         name = next((candidate for candidate in KNOWN if _fits(candidate, platform, file, open_choice, content)), "")
     if name in KNOWN and name != "tensorflow":
-        platforms, known = KNOWN[name]
         script = name == "pytorch" and config.runtime == "model.py"
-        platform = platform or (platforms[0] if platforms else "")
-        return Backend(name, platform, file or ("" if script else known))
+        return Backend(name, platform or "".join(platforms_of(name)), file or ("" if script else file_of(name)))
     if not name and open_choice and not is_ensemble():
         name = folder.partition(".")[2]  # model.identity: the narrow case of a custom backend
         file = f"model.{name}" if name else ""
     if name == "dali":
-        file = file or "model.dali"
+        file = file or file_of(name)
     return Backend(name, platform, file)
 
 
 def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: dict[str, bool]) -> bool:
-    platforms, known = KNOWN[candidate]
+    known = file_of(candidate)
     if not known:
         return False
     may_be_folder = candidate in ("onnxruntime", "openvino", "python")  # as core has it
     fits = open_choice and known in content and (may_be_folder or not content[known])
-    return platform in platforms or file == known or fits
+    return PLATFORMS.get(platform) == candidate or file == known or fits
 
 
 def _first_version(tree: Tree, root: str) -> dict[str, bool]:
@@ -76,7 +76,7 @@ def _first_version(tree: Tree, root: str) -> dict[str, bool]:
 def completes(config: ModelConfig, backend: Backend, tree: Tree, root: str) -> bool:
     """Whether the backend of the model at ``root``, which is no ensemble, may add inputs, outputs and max_batch_size;
     unknown backends may."""
-    if backend.platform == "tensorflow_graphdef":
+    if backend.platform == GRAPHDEF.platform:
         return False
     if backend.name == "python" or config.runtime == "model.py":
         return _names(_METHOD, tree, root)

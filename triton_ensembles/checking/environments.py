@@ -19,7 +19,7 @@ from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.pip_server import STUB
 
-_NATIVE = KNOWN.keys() - {"python"} | {"dali", "fil", "identity", "repeat", "square"}
+_NATIVE = set(KNOWN) - {"python"} | {"dali", "fil", "identity", "repeat", "square"}
 PARAMETER = "EXECUTION_ENV_PATH"
 MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
 _PYTHON = re.compile(r"lib/python(3\.(?!1$)\d+)$")  # conda's python3.1 is another name of 3.10 and later

@@ -9,9 +9,9 @@ from triton_ensembles.checking.backend import Backend
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.read import FileReader
 from triton_ensembles.checking.repository import Model
+from triton_ensembles.triton.model_formats import AOTI, FORMATS, ONNX, ModelFormat
 
-_FORMATS = {"onnxruntime": ".onnx", "pytorch": ".pt", "tensorflow_graphdef": ".graphdef"}
-ONNX_IN_FOLDER = "model.onnx"  # onnxruntime_backend r24.10 onnxruntime.cc LoadModel
+ONNX_IN_FOLDER = ONNX.file  # onnxruntime_backend r24.10 onnxruntime.cc LoadModel
 
 
 def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
@@ -58,8 +58,8 @@ def files_read(model: Model, backend: str) -> Iterator[tuple[str, ModelFile]]:
             yield path, file
 
 
-def _format(backend: Backend, path: str) -> str:
-    """The format that the backend expects of its own file, whatever it is called."""
-    if path.partition("/")[2].partition("/")[0] != backend.file or backend.file.endswith(".pt2"):
-        return ""
-    return _FORMATS.get(backend.platform, "") or _FORMATS.get(backend.name, "")
+def _format(backend: Backend, path: str) -> ModelFormat | None:
+    """Return the format that the backend expects of its own file, whatever it is called."""
+    if path.partition("/")[2].partition("/")[0] != backend.file or backend.file.endswith(AOTI.suffix):
+        return None
+    return next((form for form in FORMATS if form.platform and form.platform == backend.platform), None)

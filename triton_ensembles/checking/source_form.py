@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.triton.model_formats import MADE_FOR
 from triton_ensembles.triton.targets import GPU_BACKENDS
 
 if TYPE_CHECKING:
@@ -41,10 +42,7 @@ class SourceRecipe:
         ``names``, or a model file of another engine, to which the build changes it."""
         if self.recipe is None:
             return True
-        # As a recipe was read, this is imported already.
-        from triton_ensembles.project.recipe.artifact import MODEL_FILES
-
-        folder, changes = f"{model}/{version}/", backend in MODEL_FILES
+        folder, changes = f"{model}/{version}/", backend in MADE_FOR
         inside = [artifact for artifact in self.recipe.artifacts if artifact.path.startswith(folder)]
         return any((changes and artifact.is_model) or artifact.path[len(folder) :] in names for artifact in inside)
 

@@ -15,8 +15,9 @@ from triton_ensembles.ground.spelling import listed, most_of
 from triton_ensembles.starter.copying import Copied, copy_tree
 from triton_ensembles.starter.report import Notes
 from triton_ensembles.starter.repository import ModelRepository
-from triton_ensembles.triton.backends import KNOWN, PLATFORMS
+from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.model_config import CONFIG, DataType, ModelConfig, format_config
+from triton_ensembles.triton.model_formats import ONNX, PLATFORMS, file_of
 
 _WRAPPER = "ensemble"
 _BATCH = 4  # core r24.10: what Triton writes for a model that batches, unless the server is told otherwise
@@ -78,13 +79,13 @@ def _complete(model: Path, config: ModelConfig) -> str:
 def _backend_of(model: Path) -> str:
     """The backend whose file is there, as Triton chooses it."""
     files = {path.name for path in model.glob("[0-9]*/model.*")}
-    return next((name for name, (_, file) in KNOWN.items() if file and file in files), "")
+    return next((name for name in KNOWN if file_of(name) in files), "")
 
 
 def _complete_onnx(model: Path, config: ModelConfig, added: ModelConfig) -> None:
     """As onnxruntime_backend r24.10 does in onnxruntime.cc, AutoCompleteConfig: whole lists of tensors only."""
     kinds = [kind for kind in ("input", "output") if not getattr(config, kind)]
-    file = _read_onnx(model, config.default_model_filename or "model.onnx") if kinds else None
+    file = _read_onnx(model, config.default_model_filename or ONNX.file) if kinds else None
     if file is None or file.inputs is None or file.outputs is None:
         return
     tensors = {"input": file.inputs, "output": file.outputs}
@@ -106,7 +107,7 @@ def _read_onnx(model: Path, name: str) -> ModelFile | None:
     for path in sorted(model.glob(f"[0-9]*/{name}")):
         if path.is_file():
             with path.open("rb") as file:
-                return FileReader()(path.name, path.stat().st_size, file, ".onnx")
+                return FileReader()(path.name, path.stat().st_size, file, ONNX)
     return None
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from triton_ensembles.building.packed.manifest import holds_weights
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.starter.steps import Packages
-from triton_ensembles.triton.backends import ENSEMBLE, PLATFORMS
+from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.model_formats import PLATFORMS
 from triton_ensembles.version import __version__
 
 _POINTER = b"version https://git-lfs.github.com/"

@@ -8,9 +8,10 @@ from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.paths import COMMAND
-from triton_ensembles.triton.backends import ENSEMBLE, KNOWN, PLATFORMS, TENSORFLOW_FILES
+from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.model_formats import PLATFORMS, TENSORFLOW, file_of
 
 _MOST = 40  # lines
 
@@ -48,7 +49,7 @@ def add_faults(notes: Notes, folder: Path, configs: Mapping[str, ModelConfig], f
 def _missing(model: str, config: ModelConfig) -> str:
     """The line for a model without a version folder."""
     backend = config.backend or PLATFORMS.get(config.platform, "")
-    known = TENSORFLOW_FILES.get(config.platform) or KNOWN.get(backend, ((), ""))[1]
+    known = TENSORFLOW[config.platform].file if config.platform in TENSORFLOW else file_of(backend)
     file = config.default_model_filename or known or "the file of the model"
     return f"{model}/1/{file} is missing: put it there, or let an artifact of the recipe make it"
 

@@ -7,8 +7,8 @@ from triton_ensembles.building.planned.environment_forms import execution_env_pa
 from triton_ensembles.building.planned.model_selection import SelectedModel
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.schema import Recipe
-from triton_ensembles.triton.backends import PLATFORM_OF
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
+from triton_ensembles.triton.model_formats import platforms_of
 from triton_ensembles.triton.targets import Target
 
 # Graphs are captured for single requests of the shortest lengths, where launching kernels takes longer than computing.
@@ -77,7 +77,7 @@ def _rewrite_step(config: ModelConfig, model: SelectedModel | None, target: Targ
 
 def _set_backend(config: ModelConfig, model: SelectedModel) -> None:
     # OpenVINO's backend has no platform; the first of TensorFlow's two is that of a GraphDef.
-    config.backend, config.platform = model.backend, next(iter(PLATFORM_OF.get(model.backend, ())), "")
+    config.backend, config.platform = model.backend, next(iter(platforms_of(model.backend)), "")
     config.default_model_filename = model.loads
     if model.engine is None:
         return

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.project.recipe.artifact import MODEL_FILES, Artifact
+from triton_ensembles.project.recipe.artifact import Artifact
 from triton_ensembles.project.recipe.artifact_kinds import INT8
 from triton_ensembles.project.recipe.schema import Engine, Recipe
-from triton_ensembles.triton.backends import PLATFORMS
 from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.model_formats import MADE_FOR, PLATFORMS
 from triton_ensembles.triton.targets import Target
 
 
@@ -43,7 +43,7 @@ def select_models(recipe: Recipe, configs: Mapping[str, ModelConfig], target: Ta
     return {
         step: _select(recipe, step, config, target)
         for step, config in configs.items()
-        if recipe.models_of(step) and (step in recipe.engines or written_backend(config) in {"", *MODEL_FILES})
+        if recipe.models_of(step) and (step in recipe.engines or written_backend(config) in {"", *MADE_FOR})
     }
 
 
@@ -69,7 +69,7 @@ def _select(recipe: Recipe, step: str, config: ModelConfig, target: Target) -> S
         return SelectedModel(_in_all_versions(recipe, file), chosen, engine)
     for file in recipe.models_of(step):
         for backend in target.backends:
-            if file.path.endswith(MODEL_FILES[backend]) and file.maker != INT8:
+            if file.path.endswith(MADE_FOR[backend]) and file.maker != INT8:
                 return SelectedModel(_in_all_versions(recipe, file), backend, engine, instead_of=written)
     lacks = f"it has no backend {chosen}, and the recipe makes no file for its backends ({', '.join(target.backends)})"
     message = f"{target.server} cannot run the step {step}: {lacks}"

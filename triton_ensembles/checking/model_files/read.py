@@ -10,6 +10,7 @@ from triton_ensembles.checking.model_files.onnx import read_onnx
 from triton_ensembles.checking.model_files.openvino import read_openvino
 from triton_ensembles.checking.model_files.protobuf import Budget, MalformedError, Message, TooLargeError
 from triton_ensembles.checking.model_files.torchscript import read_torchscript
+from triton_ensembles.triton.model_formats import GRAPHDEF, ONNX, TORCHSCRIPT, ModelFormat
 
 _HEAD = 512
 _LARGEST_COPY = 64 << 20  # bytes of a TorchScript file within an archive, whose list of members is at its end
@@ -17,9 +18,8 @@ _LARGEST_XML = 64 << 20  # bytes; the weights are in another file
 _LFS = (b"version https://git-lfs.github.com/", b"version https://hawser.github.com/")
 _ZIP = b"PK\x03\x04"
 _AGAIN = "copy or download it again"
-FORMATS = (".onnx", ".graphdef", ".pt")
-_FIELDS = {".onnx": range(1, 27), ".graphdef": range(1, 6)}  # of ModelProto and of GraphDef
-_NAMES = {".onnx": "an ONNX model", ".graphdef": "a frozen TensorFlow graph (GraphDef)", ".pt": "a TorchScript module"}
+_READ = (ONNX, GRAPHDEF, TORCHSCRIPT)
+_FIELDS = {ONNX: range(1, 27), GRAPHDEF: range(1, 6)}  # of ModelProto and of GraphDef
 
 
 class FileReader:
@@ -28,13 +28,13 @@ class FileReader:
     def __init__(self) -> None:
         self._budget = Budget()
 
-    def __call__(self, path: str, size: int, file: IO[bytes], format: str = "") -> ModelFile | None:
-        """The facts about the file of ``size`` bytes, None for nothing.
+    def __call__(self, path: str, size: int, file: IO[bytes], format: ModelFormat | None = None) -> ModelFile | None:
+        """Return the facts about the file of ``size`` bytes, None for nothing.
 
-        ``file`` can be read forward, a plain file on disk also anywhere; ``format`` is ``.onnx``, ``.graphdef`` or
-        ``.pt``, where the ending of ``path`` does not say it.
+        ``file`` can be read forward, a plain file on disk also anywhere; ``format`` is given where the end of ``path``
+        does not say it.
         """
-        format = format or next((ending for ending in FORMATS if path.endswith(ending)), "")
+        format = format or next((form for form in _READ if path.endswith(form.suffix)), None)
         if size == 0:
             return ModelFile("it is empty", _AGAIN)
         head = file.read(min(size, _HEAD))
@@ -46,24 +46,24 @@ class FileReader:
         try:
             if is_xml:
                 return read_openvino(head, file, self._budget) if b"<net" in head and size <= _LARGEST_XML else None
-            if format == ".pt":
+            if format is TORCHSCRIPT:
                 return _torchscript(head, size, file, on_disk, self._budget)
-            if format == ".onnx":
+            if format is ONNX:
                 return None if head[4:8] == b"ORTM" else read_onnx(message)  # ONNX Runtime's own form
-            return read_graphdef(message) if format == ".graphdef" else None
+            return read_graphdef(message) if format is GRAPHDEF else None
         except TooLargeError:
             return None
         except MalformedError as error:
-            if is_xml:  # which may be anything
+            if is_xml or format is None:  # which may be anything
                 return None
             if error.number in _FIELDS[format]:
                 return ModelFile("it breaks off before its end", _AGAIN)
-            return ModelFile(f"it is not {_NAMES[format]}", f"save {_NAMES[format]} under this name")
+            return ModelFile(f"it is not {format.noun}", f"save {format.noun} under this name")
 
 
 def _torchscript(head: bytes, size: int, file: IO[bytes], on_disk: bool, budget: Budget) -> ModelFile | None:
     if not head.startswith(_ZIP):
-        return ModelFile(f"it is not {_NAMES['.pt']}, which is a zip archive", "save it with torch.jit.save")
+        return ModelFile(f"it is not {TORCHSCRIPT.noun}, which is a zip archive", "save it with torch.jit.save")
     if not on_disk and size > _LARGEST_COPY:
         return None
     try:

@@ -9,19 +9,9 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, Wit
 from triton_ensembles.ground.spelling import choices
 from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS, CALIBRATION, INT8, MAKERS, RUN, SCRIPT
 from triton_ensembles.project.recipe.values import InnerPath, Options, Table
+from triton_ensembles.triton.model_formats import MADE_FOR
 
-MODEL_FILES = {
-    "tensorrt": (".plan",),
-    "tensorflow": (".graphdef",),
-    "onnxruntime": (".onnx",),
-    "openvino": (".xml", ".onnx", ".graphdef"),
-    "pytorch": (".pt", ".pt2"),
-    "dali": (".dali",),
-}
-"""The files that each backend loads, by the ends of their names. A step may have several model files: the backends of
-the target decide which of them is staged."""
-
-_MODEL_SUFFIXES = frozenset(suffix for suffixes in MODEL_FILES.values() for suffix in suffixes)
+_MODEL_SUFFIXES = frozenset(suffix for suffixes in MADE_FOR.values() for suffix in suffixes)
 _MAKER: Any = {"enum": list(MAKERS)}
 _PYTHON = ".py"
 

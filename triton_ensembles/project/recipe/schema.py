@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from triton_ensembles.project.recipe.artifact import MODEL_FILES, AccuracyScript, Artifact
+from triton_ensembles.project.recipe.artifact import AccuracyScript, Artifact
 from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS, INT8, MAKERS
 from triton_ensembles.project.recipe.source import Source
 from triton_ensembles.project.recipe.values import InnerPath, Name, Specifier, Table, UnknownNameError
+from triton_ensembles.triton.model_formats import MADE_FOR
 
 _OWN_MAKER = "or run a script of the project, by maker = 'script'"
 _OWN_CHECK = "or name a script of the project, 'scripts/accuracy.py'"
@@ -153,7 +154,7 @@ class Recipe(Table):
 
     def model_for(self, step: str, backend: str, precision: str = "fp32") -> Artifact | None:
         """The first of them that ``backend`` loads for a precision: an int8 file for int8 only."""
-        suffixes, quantized = MODEL_FILES.get(backend, ()), precision == "int8"
+        suffixes, quantized = MADE_FOR.get(backend, ()), precision == "int8"
         models = (model for model in self.models_of(step) if (model.maker == INT8) == quantized)
         return next((model for model in models if model.path.endswith(suffixes)), None)
 

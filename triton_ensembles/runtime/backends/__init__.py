@@ -1,6 +1,6 @@
 """Python-based backends for tritonserver with the names of NVIDIA's native ones: the same config.pbtxt loads in both.
 
-The server finds each in --backend-directory, as a link to ``served_model`` (see ``triton/stubs.py``). For each model
+The server finds each in --backend-directory, as a link to ``served_model`` (see ``server/stubs.py``). For each model
 instance a stub process imports ``<backend>/model.py`` as a lone module: only its own folder is on ``sys.path``. So
 ``model.py`` first appends the folder that holds ``triton_ensembles`` (five levels up; resolved, because the server sees
 the file through a link), behind the packages of the stub's own Python.

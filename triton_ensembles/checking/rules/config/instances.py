@@ -7,8 +7,8 @@ from typing import Any
 from triton_ensembles.checking.examples import plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.rule import Destination, Finding, Model, Server, rule
-from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import ModelInstanceGroup
+from triton_ensembles.triton.model_formats import PLAN
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateInstanceGroup"
 # What bash does not take as it stands in the last argument of a command; variables and redirections do no harm there.
@@ -66,7 +66,7 @@ def instance_group_gpu_on_cpu(model: Model, destination: Destination) -> Iterato
 def instance_group_profile_number(model: Model) -> Iterator[Finding]:
     for path, group in _groups(model):
         for index, profile in enumerate(group.profile):
-            if model.backend.platform == TENSORRT_PLATFORM and not re.match(r"\s*\+?\d", profile):
+            if model.backend.platform == PLAN.platform and not re.match(r"\s*\+?\d", profile):
                 message = f"'{profile}' is not the number of an optimization profile"
                 effect = f"Triton refuses it: unable to parse '{profile}', or specifies invalid profile"
                 yield Finding(model.at(*path, "profile", index), message, effect, 'write profile: [ "0" ]')
@@ -87,7 +87,7 @@ field_rule("instance-group-kind-unknown", "The kind of an instance group exists"
            bad=_group("count: 1, kind: 9"), words="instance group … of model … has unexpected kind")
 
 field_rule("instance-group-profile", "Only TensorRT models have a profile",
-           models=lambda model: model.backend.name and model.backend.platform != TENSORRT_PLATFORM,
+           models=lambda model: model.backend.name and model.backend.platform != PLAN.platform,
            at=(_groups, "profile"), when=lambda group: group.profile,
            says="this instance group has an optimization profile, and the model is not a TensorRT plan",
            cure="delete profile",

@@ -9,8 +9,8 @@ from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
 from triton_ensembles.checking.rule import Example, Finding, Model, Severity, note, rule, warning
 from triton_ensembles.checking.tensors import VARIABLE, tensors
 from triton_ensembles.ground.spelling import listed
-from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import CONFIG, DataType
+from triton_ensembles.triton.model_formats import PLAN
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
 GOOD = python_model()
@@ -26,7 +26,7 @@ def _tensors(model: Model) -> Iterable[tuple[Path, Any]]:
 def _is_plan(model: Model) -> bool:
     """Whether it is a TensorRT plan, or its backend is not known, which backend-missing reports."""
     backend = model.backend
-    return backend.platform == TENSORRT_PLATFORM or not (backend.name or model.is_ensemble)
+    return backend.platform == PLAN.platform or not (backend.name or model.is_ensemble)
 
 
 @note(

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from triton_ensembles.checking.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import choices, listed, nearest, only_near
-from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS, backend_meant
+from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, backend_meant
+from triton_ensembles.triton.model_formats import PLATFORMS, platforms_of
 
 _LIBRARY = re.compile(r"libtriton_\w+\.so")
 _PLATFORM = f'platform: "{ENSEMBLE}"'
@@ -67,7 +68,7 @@ def _is_exact(name: str, meant: str) -> bool:
 )
 def platform_backend_clash(model: Model) -> Iterator[Finding]:
     backend = model.backend
-    allowed = PLATFORM_OF.get(backend.name)
+    allowed = platforms_of(backend.name)
     if model.config.platform == ENSEMBLE or not allowed or backend.platform in allowed:
         return
     field, present, cure = "backend", "no platform", f'write platform: "{allowed[0]}"'
