@@ -47,7 +47,7 @@ def test_all_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, b
     random = [each.name for each in built.values() if each.manifest["weights"] == "random"]
     allow = ["--allow-random"] if random else []
     if random:
-        assert "random weights" in str(run(upload, *NAME).exception)
+        assert "RANDOM WEIGHTS" in str(run(upload, *NAME).exception)
     assert run(upload, *NAME, *allow).exit_code == 0
     deployed = run(deploy, *DEPLOY, *allow)
     assert deployed.exit_code == 0, f"{deployed.output}{deployed.exception}"
@@ -68,7 +68,7 @@ def test_all_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, b
     shown = run(status, *NAME)
     assert shown.exit_code == 0
     assert "rehearsal: InService" in shown.output
-    assert ("weights  RANDOM" in shown.output) == bool(random)
+    assert ("RANDOM WEIGHTS" in shown.output) == bool(random)
     assert run(undeploy, *NAME).exit_code == 0
     assert nothing_left(local)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.archive.manifest import MANIFEST, PROVIDED, RANDOM
 from triton_ensembles.archive.model_names import ModelNames
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import parse_json
@@ -132,7 +132,7 @@ def _provided(artifacts: dict[str, Any], changes: Changes, names: ModelNames) ->
         record = {"sha256": file.sha256, "size": file.size, "random": False, "made_from": {}, "facts": {}}
         records[names.in_recipe(path)] = record
     is_random = any(isinstance(record, dict) and record.get("random") for record in records.values())
-    return {"artifacts": records, "weights": "random" if is_random else "provided"}
+    return {"artifacts": records, "weights": RANDOM if is_random else PROVIDED}
 
 
 def _plan(path: str, content: bytes, changes: Changes) -> bytes:

@@ -11,6 +11,8 @@ MANIFEST = "manifest.json"
 GATEWAY_TABLE = "models.toml"  # beside the models that the gateway serves
 FACTS = frozenset({"python", "weights", "artifacts", "environments"})
 """What commands read of a manifest."""
+RANDOM, PROVIDED, PRETRAINED = "random", "provided", "pretrained"
+"""What ``weights`` says: some are seeded random ones, some came by hand, all are those of the recipe's sources."""
 
 
 def read_manifest(repository: Path) -> dict[str, Any]:
@@ -20,6 +22,11 @@ def read_manifest(repository: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return manifest if isinstance(manifest, dict) else {}
+
+
+def random_weights(names: str) -> str:
+    """Return the warning about random weights, wherever it is printed."""
+    return f"{names} HAS RANDOM WEIGHTS: a source of the real ones was not available, so its answers mean nothing"
 
 
 def python_of(repositories: Mapping[str, Path]) -> str:

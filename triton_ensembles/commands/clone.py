@@ -10,6 +10,7 @@ import click
 
 from triton_ensembles.archive.clones import clone as write_clones
 from triton_ensembles.archive.clones import clone_names
+from triton_ensembles.archive.manifest import RANDOM
 from triton_ensembles.building.built import last_built
 from triton_ensembles.commands.common import options
 from triton_ensembles.commands.common import output as output_of
@@ -173,7 +174,7 @@ def _archive_of(ensemble: str, target: str) -> tuple[Path, bool]:
     if "/" in ensemble or ensemble.endswith(".tar.gz") or Path(ensemble).is_file():
         from triton_ensembles.deploy.archives import read_archive  # imports the rules of check
 
-        return Path(ensemble), read_archive(Path(ensemble)).weights == "random"
+        return Path(ensemble), read_archive(Path(ensemble)).weights == RANDOM
     built = last_built(ensemble, target, options.current_places())
     if built is None:
         message = f"there is no complete archive of {ensemble!r}"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.archive.budget import ArchiveError
-from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.archive.manifest import MANIFEST, PRETRAINED, PROVIDED, RANDOM, random_weights
 from triton_ensembles.archive.tar_stream import TarStream
 from triton_ensembles.checking.checker import report_on, repositories_at
 from triton_ensembles.checking.formats.text import error_lines, summary
@@ -86,21 +86,20 @@ def common_weights(archives: Sequence[Archive]) -> str:
     """The weights of all archives together: "random" when one's are, "pretrained" when all are, "provided" when some
     came by hand, "" when one's are unknown."""
     weights = {archive.weights for archive in archives}
-    if "random" in weights:
-        return "random"
-    if weights <= {"pretrained", "provided"}:
-        return "provided" if "provided" in weights else "pretrained" if weights else ""
-    return ""
+    if RANDOM in weights:
+        return RANDOM
+    if not weights <= {PRETRAINED, PROVIDED}:
+        return ""
+    return PROVIDED if PROVIDED in weights else PRETRAINED if weights else ""
 
 
 def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:
     """The names of the archives with random weights, whose answers look right and mean nothing.
     Raises :class:`EnsembleError`: there are any, and they are not ``allowed``."""
-    random = [archive.name for archive in archives if archive.weights == "random"]
+    random = [archive.name for archive in archives if archive.weights == RANDOM]
     if random and not allowed:
-        message = f"these archives have random weights, so their answers mean nothing: {', '.join(random)}"
         cure = "build with WEIGHTS=pretrained, or use --allow-random to rehearse the endpoint itself"
-        raise EnsembleError(message, cure=cure)
+        raise EnsembleError("; ".join(map(random_weights, random)), cure=cure)
     return random
 
 

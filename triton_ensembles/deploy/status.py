@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from triton_ensembles.archive.manifest import PROVIDED, RANDOM, random_weights
 from triton_ensembles.deploy.autoscaling import describe_scaling
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.bucket import S3Prefix
@@ -32,9 +33,9 @@ def _lines(aws: Aws, endpoint: str, description: dict[str, Any]) -> Iterator[str
         yield f"  reason   {reason}"
     if tags.get(MADE_BY) != OURS:
         yield "  not created by this tool"
-    if tags.get(WEIGHTS) == "random":
-        yield "  weights  RANDOM: the answers mean nothing"
-    elif tags.get(WEIGHTS) == "provided":
+    if tags.get(WEIGHTS) == RANDOM:
+        yield f"  weights  {random_weights(endpoint)}"
+    elif tags.get(WEIGHTS) == PROVIDED:
         yield "  weights  provided: some came by hand, so nothing says what they are"
     name = description["EndpointConfigName"]
     config = if_exists(aws.sagemaker.describe_endpoint_config, EndpointConfigName=name)

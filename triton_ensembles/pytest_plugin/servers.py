@@ -11,7 +11,7 @@ from typing import Self
 
 import pytest
 
-from triton_ensembles.archive.manifest import read_manifest
+from triton_ensembles.archive.manifest import RANDOM, random_weights, read_manifest
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.serving.served import served, server_of
@@ -59,9 +59,8 @@ class Servers:
             old.stop(at_once=True)
         sources = [served(path, self._folder, print) for path in paths]
         for source in sources:
-            if read_manifest(source.repository).get("weights") == "random":
-                warning = f"{source.name} has random weights, because its sources are not available"
-                warnings.warn(pytest.PytestWarning(f"{warning}: its answers mean nothing"), stacklevel=3)
+            if read_manifest(source.repository).get("weights") == RANDOM:
+                warnings.warn(pytest.PytestWarning(random_weights(source.name)), stacklevel=3)
         number = len(list(self._folder.glob("*.log"))) + 1
         log = self._folder / f"{number}-{'-'.join(source.name for source in sources)[:100]}.log"
         server = server_of(sources, arguments=self._arguments, log=log)

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from triton_ensembles.archive.manifest import GATEWAY_TABLE, MANIFEST, python_of
+from triton_ensembles.archive.manifest import GATEWAY_TABLE, MANIFEST, PRETRAINED, RANDOM, python_of
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.places import Places
@@ -48,7 +48,7 @@ def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Plac
         if model.steps_version:
             _write_version(folder, model, path)
     shutil.copy2(path, folder / GATEWAY_TABLE)
-    weights = "random" if any(ensemble.random for ensemble in built) else "pretrained"
+    weights = RANDOM if any(ensemble.random for ensemble in built) else PRETRAINED
     manifests = {ensemble.name: ensemble.manifest for ensemble in built}
     manifest = {"python": python, "weights": weights, "ensembles": manifests}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")

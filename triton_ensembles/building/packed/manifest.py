@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from triton_ensembles.archive.manifest import PRETRAINED, PROVIDED, RANDOM
 from triton_ensembles.building.planned.plan import BuildPlan, written_paths
 from triton_ensembles.project.recipe.artifact import Artifact
 from triton_ensembles.project.recipe.schema import Recipe
@@ -58,10 +59,10 @@ def weights_origin(plan: BuildPlan, random: Iterable[bool]) -> str:
     ``random``: for each made file, whether it has random weights.
     """
     if any(random):
-        return "random"
+        return RANDOM
     artifacts = [artifact for artifact in plan.artifacts if not artifact.path.endswith(_PIPELINE)]
     known = bool(artifacts) and all(_has_source(plan.recipe, artifact) for artifact in artifacts)
-    return "pretrained" if known and not any(_in_git(plan)) else "provided"
+    return PRETRAINED if known and not any(_in_git(plan)) else PROVIDED
 
 
 def _has_source(recipe: Recipe, artifact: Artifact) -> bool:

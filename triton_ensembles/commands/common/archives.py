@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.commands.common import options
+from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.deploy.archives import Archive, find_archives, read_archive, refuse_random
 from triton_ensembles.deploy.keys import SUFFIX
 from triton_ensembles.ground.errors import shown
@@ -29,7 +30,7 @@ def chosen_archives(paths: Sequence[Path], target: str, *, allow_random: bool) -
     if not paths:
         _report_others(options.current_places().dist / target, chosen)
     for name in refuse_random(chosen, allowed=allow_random):
-        click.secho(f"!!! {name} HAS RANDOM WEIGHTS. Its answers mean nothing. !!!", fg="red", bold=True, err=True)
+        warn_of_random_weights(name, random=True)
     return chosen
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from triton_ensembles.archive.manifest import random_weights
 from triton_ensembles.ground.errors import EnsembleError, escaped
 from triton_ensembles.ground.system_errors import explained
 
@@ -106,5 +107,4 @@ class Failures:
 def warn_of_random_weights(name: str, *, random: bool) -> None:
     """Print a loud line on stderr if the ensemble called ``name`` has random weights."""
     if random:
-        line = f"{name} HAS RANDOM WEIGHTS: the source files could not be downloaded. Its answers mean nothing."
-        click.secho(line, fg="red", bold=True, err=True)
+        click.secho(random_weights(name), fg="red", bold=True, err=True)
