@@ -220,4 +220,4 @@ def test_two_archives_or_no_cache_are_wrong_usage(run: Run, tmp_path: Path) -> N
     several = run(deploy, first, second, *NAME, "--role", ROLE, "--single")
     assert (several.exit_code, "serves one archive, and these are 2" in several.output) == (2, True)
     uncached = run(deploy, first, *NAME, "--role", ROLE, "--single", "--no-cache")
-    assert (uncached.exit_code, "--no-cache is for multi-model endpoints" in uncached.output) == (2, True)
+    assert (uncached.exit_code, "--single excludes --no-cache" in uncached.output) == (2, True)

@@ -15,7 +15,7 @@ from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.common.builds import serve_all, server_for
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.measuring.perf.report import SUFFIXES, tables
+from triton_ensembles.measuring.perf.report import SUFFIXES, Report, tables
 from triton_ensembles.measuring.perf.slowest import Slowest, table, trace_arguments
 from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, Load, measure, trace_slowest
 from triton_ensembles.project.examples.place import examples_folder
@@ -140,9 +140,13 @@ def perf(
     records = [asdict(report) | traced.get(report.name, {}) for report in reports]
     output_of.document({"reports": records, "failed": failures.records()})
     for report in reports:
-        output_of.result(f"\n{report.name}", bold=True)
-        output_of.result(tables(report))
-        if report.name in slowest:
-            output_of.result(f"\n{table(slowest[report.name])}")
-        output_of.result("  ".join(shown(output / f"{report.name}{suffix}") for suffix in SUFFIXES))
+        _print(report, slowest.get(report.name), output)
     failures.raise_any()
+
+
+def _print(report: Report, slowest: list[Slowest] | None, folder: Path) -> None:
+    output_of.result(f"\n{report.name}", bold=True)
+    output_of.result(tables(report))
+    if slowest is not None:
+        output_of.result(f"\n{table(slowest)}")
+    output_of.result("  ".join(shown(folder / f"{report.name}{suffix}") for suffix in SUFFIXES))

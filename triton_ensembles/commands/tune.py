@@ -1,5 +1,6 @@
 """``tune``"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from triton_ensembles.ground.errors import shown
 from triton_ensembles.measuring.perf.report import write_report
 from triton_ensembles.measuring.tuning.bench import MOST, SECONDS, Load
 from triton_ensembles.measuring.tuning.goal import Goal
-from triton_ensembles.measuring.tuning.report import csv_rows, tables
+from triton_ensembles.measuring.tuning.report import TuningReport, csv_rows, tables
 from triton_ensembles.measuring.tuning.tune import MINUTES, read_subject
 from triton_ensembles.measuring.tuning.tune import tune as search
 
@@ -115,24 +116,19 @@ def tune(
     if write:
         subject.files.refuse_unwritable()
     (built,) = build_all((name,), weights, served)
-    report = search(
-        subject,
-        built,
-        places,
-        goal=goal,
-        minutes=limits.minutes,
-        load=load,
-        weights=weights,
-        log=places.build / "tritonserver.log",
-        progress=timed_progress(name),
-    )
-    outcome = report.outcome
+    report = search(subject, built, weights, minutes=limits.minutes, load=load, progress=timed_progress(name))
     from triton_ensembles.measuring.tuning.plot import draw  # matplotlib takes a second to load
 
     output = output or places.reports / "tune" / (served.name if served.fuses else "")
     files = write_report(name, output, csv_rows(report), report.document(), partial(draw, report))
-    written = subject.files.write(outcome.best) if write and outcome.proven else []
+    written = subject.files.write(report.outcome.best) if write and report.outcome.proven else []
     output_of.document(report.document() | {"written": [str(path) for path in written]})
+    _print(report, files, written)
+    if report.outcome.interrupted:
+        raise KeyboardInterrupt
+
+
+def _print(report: TuningReport, files: Sequence[Path], written: Sequence[Path]) -> None:
     output_of.result(f"\n{report.name}", bold=True)
     output_of.result(tables(report))
     output_of.result("  ".join(shown(path) for path in files))
@@ -141,9 +137,7 @@ def tune(
     if written:
         output_of.result(f"written: {', '.join(shown(path) for path in written)}")
     elif report.diff:
-        why = "they were not compared to the end" if not outcome.proven else "--write writes them"
+        why = "they were not compared to the end" if not report.outcome.proven else "--write writes them"
         output_of.result(f"nothing is written: {why}")
     else:
         output_of.result("nothing is written: the present settings stay")
-    if outcome.interrupted:
-        raise KeyboardInterrupt

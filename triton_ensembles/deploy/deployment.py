@@ -12,6 +12,9 @@ from triton_ensembles.deploy.sagemaker_endpoint import Description, delete_endpo
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 
+Created = Callable[[str, Callable[[], object]], None]
+"""Takes what was created, in words, and what deletes it again."""
+
 
 def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, timeout: float) -> str:
     """Create the endpoint, or update it where it differs. After a failure, what this call created is deleted again.
@@ -38,22 +41,13 @@ def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, time
             _refuse_broken(existing, desired)
             aws.sagemaker.add_tags(ResourceArn=existing["EndpointArn"], Tags=new_tags)
             return "unchanged"
-        for kind, request in ((MODEL, desired.model), (CONFIG, desired.config)):
-            key = f"{kind.key}Name"
-            if if_exists(kind.operation(aws, "describe"), **{key: request[key]}) is None:
-                progress(f"creating the {kind.noun} {request[key]}")
-                delete = partial(_delete_unless_used, aws, kind, request[key], desired, progress, timeout)
-                created(f"{kind.noun} {request[key]}", delete)
-                kind.operation(aws, "create")(**request, Tags=write_tags())
-        names = {"EndpointName": name, "EndpointConfigName": desired.config_name}
+        _create_parts(aws, desired, created, progress, timeout)
         if existing is None:
             created(f"endpoint {name}", partial(delete_endpoint, aws, name, progress, timeout))
-            aws.sagemaker.create_endpoint(**names, Tags=new_tags)
+            aws.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=desired.config_name, Tags=new_tags)
         else:
             progress(f"updating {name} from {existing['EndpointConfigName']} to {desired.config_name}")
-            # The scaling policy then decides how many instances run.
-            keep = {"RetainAllVariantProperties": True} if AUTOSCALED in tags else {}
-            aws.sagemaker.update_endpoint(**names, **keep)
+            _update(aws, desired, is_scaled=AUTOSCALED in tags)
         now = wait_until_settled(aws, name, progress, timeout)
         if now is None:
             raise EnsembleError(f"the endpoint {name} was deleted by someone else during the deployment")
@@ -66,8 +60,25 @@ def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, time
     return "created" if existing is None else "updated"
 
 
+def _create_parts(aws: Aws, desired: DesiredEndpoint, created: Created, progress: Progress, timeout: float) -> None:
+    """Create the model and the configuration, unless they exist."""
+    for kind, request in ((MODEL, desired.model), (CONFIG, desired.config)):
+        key = f"{kind.key}Name"
+        if if_exists(kind.operation(aws, "describe"), **{key: request[key]}) is None:
+            progress(f"creating the {kind.noun} {request[key]}")
+            delete = partial(_delete_unless_used, aws, kind, request[key], desired, progress, timeout)
+            created(f"{kind.noun} {request[key]}", delete)
+            kind.operation(aws, "create")(**request, Tags=write_tags())
+
+
+def _update(aws: Aws, desired: DesiredEndpoint, *, is_scaled: bool) -> None:
+    # The scaling policy then decides how many instances run.
+    keep = {"RetainAllVariantProperties": True} if is_scaled else {}
+    aws.sagemaker.update_endpoint(EndpointName=desired.name, EndpointConfigName=desired.config_name, **keep)
+
+
 @contextmanager
-def _rollback(progress: Progress) -> Iterator[Callable[[str, Callable[[], object]], None]]:
+def _rollback(progress: Progress) -> Iterator[Created]:
     """Deletes what was created, the latest first, when the block ends with an exception (Ctrl-C also is one).
 
     It gives a function for the name of a resource and what deletes it, also where it does not exist. That is called

@@ -59,11 +59,25 @@ def output_of(
         ProgramError: it cannot be started, or its exit code is not 0.
         subprocess.TimeoutExpired: it takes longer.
     """
+    process = _started(arguments, neutral_environment() if environment is None else dict(environment), cwd)
+    try:
+        output, errors = process.communicate(timeout=seconds)
+    except BaseException:
+        # pip and conda start child programs, which would go on writing into a folder that is being removed.
+        end(process)
+        process.communicate()
+        raise
+    if process.returncode:
+        raise ProgramError(arguments, process.returncode, output, errors)
+    return output
+
+
+def _started(arguments: Sequence[str | Path], environment: dict[str, str], cwd: Path | None) -> subprocess.Popen[str]:
     try:
         with uninterrupted():
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 [os.fspath(argument) for argument in arguments],
-                env=neutral_environment() if environment is None else dict(environment),
+                env=environment,
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -75,16 +89,6 @@ def output_of(
             )
     except OSError as error:
         raise ProgramError(arguments, 127, "", str(error)) from error
-    try:
-        output, errors = process.communicate(timeout=seconds)
-    except BaseException:
-        # pip and conda start child programs, which would go on writing into a folder that is being removed.
-        end(process)
-        process.communicate()
-        raise
-    if process.returncode:
-        raise ProgramError(arguments, process.returncode, output, errors)
-    return output
 
 
 def run_step(

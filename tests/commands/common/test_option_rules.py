@@ -17,7 +17,7 @@ from triton_ensembles.commands.plan import plan
         (check_command, "--fix --run --format json", "--fix excludes --run and --format"),
         (check_command, "--write", "--write goes with --fix"),
         (clone, f"x --variants {__file__} --count 2", "--variants excludes --count"),
-        (deploy, "--role r --single --no-cache", "--single excludes --no-cache: that is for multi-model endpoints"),
+        (deploy, "--role r --single --no-cache", "--single excludes --no-cache"),
         (plan, "one.json --from-endpoint e", "--from-endpoint excludes [PROFILE|ARCHIVE[:SHARE]]..."),
     ],
 )

@@ -144,20 +144,11 @@ def observe(aws: Aws, endpoint: str, hours: float, counts: Sequence[int], price:
         EnsembleError: there is no such endpoint, it is not a multi-model endpoint, it had too few requests;
             or AWS's reason.
     """
-    with aws_errors(f"read the metrics of {endpoint}"):
-        description = existing_endpoint(aws, endpoint)
-        variant = description["ProductionVariants"][0]
-        config = aws.sagemaker.describe_endpoint_config(EndpointConfigName=description["EndpointConfigName"])
-        variants = {settings["VariantName"]: settings for settings in config["ProductionVariants"]}
-        configured = variants[variant["VariantName"]]
-        models = _models(aws, endpoint, container_of(aws, configured) or {})
-        values = _seen(aws, endpoint, variant["VariantName"], hours)
-    instances = max(1, int(variant.get("CurrentInstanceCount", 1)))
+    instance, instances, models, values = _read(aws, endpoint, hours)
     requests, hits, loaded = values["Invocations"].total, values["ModelCacheHit"], values["LoadedModelCount"].mean
     if requests < _LEAST or not hits.count or loaded is None:
         message = f"CloudWatch has {requests:.0f} requests of {endpoint} in the last {hours:g} hours, which is too few"
         raise EnsembleError(message, cure="give it traffic, or look further back with --hours")
-    instance = str(configured.get("InstanceType", "?"))
     quoted = price(instance)
     rate = requests / (hours * 3600)
     cold = 1 - hits.total / hits.count
@@ -184,6 +175,20 @@ def observe(aws: Aws, endpoint: str, hours: float, counts: Sequence[int], price:
         counts=tuple(_count(fitted, alpha, memory / instances, number, quoted) for number in numbers),
         price=f"{quoted.dollars:.4g} $/h, {quoted.source}; a month is 24 x 30 hours",
     )
+
+
+def _read(aws: Aws, endpoint: str, hours: float) -> tuple[str, int, int, Mapping[str, Seen]]:
+    """Return the instance type, the numbers of instances and of models, and the metrics by name."""
+    with aws_errors(f"read the metrics of {endpoint}"):
+        description = existing_endpoint(aws, endpoint)
+        variant = description["ProductionVariants"][0]
+        config = aws.sagemaker.describe_endpoint_config(EndpointConfigName=description["EndpointConfigName"])
+        variants = {settings["VariantName"]: settings for settings in config["ProductionVariants"]}
+        configured = variants[variant["VariantName"]]
+        models = _models(aws, endpoint, container_of(aws, configured) or {})
+        values = _seen(aws, endpoint, variant["VariantName"], hours)
+    instances = max(1, int(variant.get("CurrentInstanceCount", 1)))
+    return str(configured.get("InstanceType", "?")), instances, models, values
 
 
 class _Fit:

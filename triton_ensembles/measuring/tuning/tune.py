@@ -20,7 +20,7 @@ from triton_ensembles.measuring.tuning.edits import Files
 from triton_ensembles.measuring.tuning.goal import Goal
 from triton_ensembles.measuring.tuning.knobs import Knobs
 from triton_ensembles.measuring.tuning.report import TuningReport
-from triton_ensembles.measuring.tuning.search import Budget, RejectedError, Search
+from triton_ensembles.measuring.tuning.search import Budget, Outcome, RejectedError, Search
 from triton_ensembles.measuring.tuning.space import Setting
 from triton_ensembles.measuring.tuning.variants import Variants
 from triton_ensembles.project.examples.folder import Examples, read_examples
@@ -40,6 +40,8 @@ class Subject:
     """
 
     plan: BuildPlan
+    places: Places
+    goal: Goal
     examples: Examples
     settings: tuple[Setting, ...]
     notes: tuple[str, ...]
@@ -59,62 +61,46 @@ def read_subject(folder: Path, target: Target, places: Places, goal: Goal, keep:
     cores = len(os.sched_getaffinity(0))
     knobs = Knobs(plan, cores, goal.p99_ms, lower_precision=bool(list(examples.rows())))
     settings = _without(keep, knobs, folder)
-    return Subject(plan, examples, settings, tuple(knobs.notes), Files(plan, settings))
+    return Subject(plan, places, goal, examples, settings, tuple(knobs.notes), Files(plan, settings))
 
 
 def tune(
-    subject: Subject,
-    built: Built,
-    places: Places,
-    *,
-    goal: Goal,
-    minutes: float,
-    load: Load,
-    weights: Weights,
-    log: Path,
-    progress: Progress,
+    subject: Subject, built: Built, weights: Weights, *, minutes: float, load: Load, progress: Progress
 ) -> TuningReport:
     """Search for better settings of an ensemble.
 
     Args:
         built: its present build, of which nothing changes.
         minutes: the budget: loads, measurements and the final rounds.
-        log: the file for tritonserver's log.
 
     Raises:
         EnsembleError: the present settings cannot be measured.
     """
-    folder, target, settings = subject.plan.folder, subject.plan.target, subject.settings
+    plan, settings = subject.plan, subject.settings
     date, facts = datetime.now(UTC), machine()
-    progress(f"goal: {goal}; searching {len(settings)} settings for {minutes:g} minutes:")
+    progress(f"goal: {subject.goal}; searching {len(settings)} settings for {minutes:g} minutes:")
     for line in _announced(subject):
         progress(line)
-    with _scratch(places, target, folder.name, progress) as scratch:
-        variants = Variants(scratch, folder, target, places, subject.files, weights)
-        budget = Budget(minutes * 60)
-        with ServedBench(
+    budget = Budget(minutes * 60)
+    with _scratch(subject.places, plan.target, plan.folder.name, progress) as scratch:
+        variants = Variants(scratch, plan.folder, plan.target, subject.places, subject.files, weights)
+        bench = ServedBench(
             variants,
             subject.examples,
             budget,
             scratch=scratch,
-            log=log,
+            log=subject.places.build / "tritonserver.log",
             python=str(built.manifest["python"]),
             load=load,
             progress=progress,
-        ) as bench:
+        )
+        with bench:
             with http_client(bench.server) as client:
                 server_versions = versions(client)
-
-            def timed(line: str) -> None:
-                progress(f"[{budget.spent / 60:4.1f} min] {line}")
-
-            try:
-                outcome = Search(settings, goal, bench, budget, load.most, timed).run()
-            except RejectedError as error:
-                raise EnsembleError(f"the present settings cannot be measured: {error}", path=folder) from error
+            outcome = _searched(subject, bench, budget, load.most, progress)
     return TuningReport(
-        name=folder.name,
-        target=target.name,
+        name=plan.folder.name,
+        target=plan.target.name,
         weights=str(built.manifest["weights"]),
         date=date.isoformat(timespec="seconds"),
         input=bench.about,
@@ -125,12 +111,23 @@ def tune(
         spent_minutes=round(budget.spent / 60, 2),
         machine=facts,
         versions=server_versions,
-        goal=goal,
+        goal=subject.goal,
         settings=settings,
         notes=subject.notes,
         outcome=outcome,
         diff=subject.files.diff(outcome.best),
     )
+
+
+def _searched(subject: Subject, bench: ServedBench, budget: Budget, most: int, progress: Progress) -> Outcome:
+    def timed(line: str) -> None:
+        progress(f"[{budget.spent / 60:4.1f} min] {line}")
+
+    try:
+        return Search(subject.settings, subject.goal, bench, budget, most, timed).run()
+    except RejectedError as error:
+        message = f"the present settings cannot be measured: {error}"
+        raise EnsembleError(message, path=subject.plan.folder) from error
 
 
 def _announced(subject: Subject) -> Iterator[str]:

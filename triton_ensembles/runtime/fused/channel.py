@@ -4,13 +4,15 @@ A message has plain values, written by marshal, and arrays. Between two messages
 that what counts is how little code and data is touched: pickle took three times as long.
 """
 
+from __future__ import annotations
+
 import marshal
 import mmap
 import os
 import select
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -115,6 +117,32 @@ def make_channel() -> tuple[Sender, Receiver]:
     reading, writing = os.pipe()
     descriptor = os.memfd_create("fused")
     return Sender(writing, os.dup(descriptor)), Receiver(reading, descriptor)
+
+
+class WorkerEnds(NamedTuple):
+    """The ends that a worker has of its channels to the stub, and the file of the byte that says which step runs."""
+
+    questions: Receiver
+    answers: Sender
+    calls: Sender
+    replies: Receiver
+    step_file: int
+
+    @classmethod
+    def from_fds(cls, fds: Sequence[int]) -> WorkerEnds:
+        """Open those whose descriptors :meth:`fds` gave, in another process."""
+        questions, answers, calls, replies = (fds[place : place + 2] for place in range(0, 8, 2))
+        return cls(Receiver(*questions), Sender(*answers), Sender(*calls), Receiver(*replies), fds[8])
+
+    def fds(self) -> list[int]:
+        """Return their descriptors: of each, a pipe and a memory."""
+        ends = (self.questions, self.answers, self.calls, self.replies)
+        return [*(descriptor for end in ends for descriptor in end.descriptors), self.step_file]
+
+    def close(self) -> None:
+        """Close the four in the stub, which does not use them."""
+        for end in (self.questions, self.answers, self.calls, self.replies):
+            end.close()
 
 
 def _aligned(length: int) -> int:

@@ -112,6 +112,7 @@ def start(address: str, plan: Plan, folder: Path, work: Work) -> socket.socket:
         theirs.close()
         os.waitpid(between, 0)
         return ours
+    code = 1
     try:
         if not os.fork():
             ours.close()
@@ -121,10 +122,11 @@ def start(address: str, plan: Plan, folder: Path, work: Work) -> socket.socket:
             place = os.open(folder, os.O_PATH)
             _import(plan, folder, f"/proc/self/fd/{place}")
             _ForkServer(address, theirs, partial(_enter, place), work).run()
+        code = 0
     except BaseException:
-        traceback.print_exc()
+        traceback.print_exc()  # to the server's log; the stub then forks the worker itself
     finally:
-        os._exit(0)
+        os._exit(code)
 
 
 def _import(plan: Plan, folder: Path, place: str) -> None:

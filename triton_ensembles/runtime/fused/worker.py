@@ -18,7 +18,7 @@ from typing import Any
 from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.runtime.fused import calls, fork_server, messages, process_ends
-from triton_ensembles.runtime.fused.channel import End, Receiver, Sender, make_channel
+from triton_ensembles.runtime.fused.channel import End, Receiver, Sender, WorkerEnds, make_channel
 from triton_ensembles.runtime.fused.fork_server import Fork
 from triton_ensembles.runtime.fused.inherited_modules import forget_stub
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
@@ -54,18 +54,15 @@ class Worker:
     def start(self, *, shared: bool) -> None:
         """Fork the worker, which begins to load. ``shared``: from a fork server, which is started if there is none."""
         questions, answers, asked, replies = (make_channel() for _ in range(4))
-        ours, theirs = (
-            (questions[0], answers[1], asked[1], replies[0]),
-            (questions[1], answers[0], asked[0], replies[1]),
-        )
+        ours = (questions[0], answers[1], asked[1], replies[0])
+        theirs = WorkerEnds(questions[1], answers[0], asked[0], replies[1], self._step_file)
         self._step[0] = NO_STEP
         self._sender, self._receiver = questions[0], answers[1]
         plan = replace(self._plan, files={}).as_json()
         self._sender.send((plan, str(self._folder), self._arguments, self._server, os.getpid()))
-        descriptors = [*(descriptor for end in theirs for descriptor in end.descriptors), self._step_file]
+        descriptors = theirs.fds()
         self._process = self._joined(descriptors, start=shared) or Child(descriptors, ours)
-        for end in theirs:
-            end.close()
+        theirs.close()
         self._answering = threading.Thread(target=self._answers.serve, args=(asked[1], replies[0]), daemon=True)
         self._answering.start()
 

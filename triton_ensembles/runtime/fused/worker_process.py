@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.runtime.fused import calls, messages, process_ends
-from triton_ensembles.runtime.fused.channel import Receiver, Sender
+from triton_ensembles.runtime.fused.channel import WorkerEnds
 from triton_ensembles.runtime.fused.idle_memory import IdleMemory
 from triton_ensembles.runtime.fused.messages import Question
 from triton_ensembles.runtime.fused.plan import plan_of
@@ -22,8 +22,7 @@ def work(descriptors: Sequence[int], enter: Callable[[Path], None]) -> NoReturn:
     """Run the worker in a process that was just forked. It must not return into the code of the one before.
 
     Args:
-        descriptors: of questions, answers, calls to the stub and replies, each a pipe and a memory, and of the byte
-            that says which step runs.
+        descriptors: those of :class:`channel.WorkerEnds`.
         enter: makes what this process has inherited that of a version folder.
     """
     code = 1
@@ -40,9 +39,10 @@ def work(descriptors: Sequence[int], enter: Callable[[Path], None]) -> NoReturn:
 
 class _Worker:
     def __init__(self, descriptors: Sequence[int], enter: Callable[[Path], None]) -> None:
-        self._questions, self._answers = Receiver(*descriptors[:2]), Sender(*descriptors[2:4])
-        calls.STUB.connect(Sender(*descriptors[4:6]), Receiver(*descriptors[6:8]))
-        self._step = mmap(descriptors[8], 1)
+        ends = WorkerEnds.from_fds(descriptors)
+        self._questions, self._answers = ends.questions, ends.answers
+        calls.STUB.connect(ends.calls, ends.replies)
+        self._step = mmap(ends.step_file, 1)
         plan, folder, self._arguments, server, stub = self._questions.receive()[0]
         self._plan, self._folder = plan_of(plan), Path(folder)
         if os.getppid() != stub:
