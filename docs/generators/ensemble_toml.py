@@ -72,14 +72,10 @@ the project, the folder that holds `ensembles/`, unless it says otherwise.
 A key that this version does not know is an error, so that no misspelling is ignored. A recipe that needs a newer
 version says so by `requires`; an older one then refuses it in one line, whatever else it holds.
 """
-_TABLES = (
-    *("Source", "HubPlace", "PackagePlace", "PathPlace", "UrlPlace", "Artifact", "Random"),
-    *("AccuracyCheck", "AccuracyScript", "Engine", "Environment", "GpuOnly"),
-)
-_PLACE = " in `from`"
-_WHERE = dict.fromkeys(("HubPlace", "PackagePlace", "PathPlace", "UrlPlace"), _PLACE) | dict.fromkeys(
-    ("Random", "AccuracyCheck", "AccuracyScript"), " in `[[artifacts]]`"
-)
+_TABLES = (*("Source", "Artifact", "Random"), *("AccuracyCheck", "AccuracyScript", "Engine", "Environment", "GpuOnly"))
+_PLACES = ("HubPlace", "PackagePlace", "PathPlace", "UrlPlace")
+_WHERE = dict.fromkeys(("Random", "AccuracyCheck", "AccuracyScript"), " in `[[artifacts]]`")
+_COLUMNS = "| key | type | default | meaning | example |\n|---|---|---|---|---|\n"
 _TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
 _OPTION_TYPES = {str: "text", int: "whole number", tuple: "list", bool: "true or false"}
 
@@ -92,6 +88,8 @@ def page() -> str:
     for name in _TABLES:
         heading = f"`{tables[name]['title']}`{_WHERE.get(name, '')}"
         parts.append(_section(heading, tables[name], tables[name]["description"]))
+        if name == "Source":
+            parts.append(_places(tables))
         if name == "Artifact":
             parts.append(_makers())
     return "\n".join(parts)
@@ -99,7 +97,15 @@ def page() -> str:
 
 def _section(heading: str, table: Mapping[str, Any], about: str) -> str:
     rows = "".join(_rows(table))
-    return f"## {heading}\n\n{about}\n\n| key | type | default | meaning | example |\n|---|---|---|---|---|\n{rows}"
+    return f"## {heading}\n\n{about}\n\n{_COLUMNS}{rows}"
+
+
+def _places(tables: Mapping[str, Any]) -> str:
+    """The kinds of places in one table: the first key of each says which it is."""
+    kinds = [tables[name] for name in _PLACES]
+    about = "".join(f"- **{kind['title']}**: {kind['description']}\n" for kind in kinds)
+    rows = "".join(row for kind in kinds for row in _rows(kind))
+    return f"### The places in `from`\n\n{about}\n{_COLUMNS}{rows}"
 
 
 def _rows(table: Mapping[str, Any]) -> Iterator[str]:
