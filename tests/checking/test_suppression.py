@@ -46,13 +46,13 @@ def test_comments_in_python_files_count_and_strings_do_not(end: str) -> None:
     write_model(MODELS, python_model())
     head = "class TritonPythonModel:\n    def execute(self, requests):\n"
     why = "check: ignore[model-py-undefined-name] injected by our launcher"
-    numpy = "# check: ignore[model-py-numpy-name] patched before\nimport numpy as np; X = np.arrray\n" + MODEL_PY
+    early = "# check: ignore[model-py-undefined-name] patched before\nX = arrray\n" + MODEL_PY
     for script, code in (
         (f"{head}        return [nothing for request in requests]  # {why}\n", 0),
         (f"{head}        # {why}\n        return [nothing for request in requests]\n", 0),
         (f'{head}        """\n        # {why}\n        """\n        return [nothing for request in requests]\n', 1),
-        (numpy, 0),
-        (f"\ufeff{numpy}", 0),  # as an editor on Windows saves it
+        (early, 0),
+        (f"\ufeff{early}", 0),  # as an editor on Windows saves it
     ):
         (MODELS / "scale/1/model.py").write_text(script, "utf-8", newline=end)
         result = run(MODELS)

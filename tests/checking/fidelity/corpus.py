@@ -35,7 +35,8 @@ class Case(NamedTuple):
 _GOOD = [rule.good for rule in RULES if rule.good and rule.good_loads and not rule.good.folder and not rule.since]
 _CONFIGS = [example for example in (*_GOOD, *STYLES.values()) if example.config and "{ " in example.config]
 _CONFIGS = [example for example in _CONFIGS if re.search("python|ensemble", example.config or "")]
-_CODES = {code for example in _GOOD if (code := (example.files or {}).get(CODE))} | {MODEL_PY}
+_CODES = {MODEL_PY: {CODE: MODEL_PY}}  # with the other files of their models
+_CODES |= {files[CODE]: files for example in _GOOD if CODE in (files := dict(example.files or {}))}
 # The server of the tests completes no config, and has no models to call.
 _CODES_OF_LOADS = sorted(code for code in _CODES if not re.search("auto_complete_config|InferenceRequest", code))
 
@@ -79,7 +80,7 @@ def _codes(draw: st.DrawFn) -> Case:
     moved = [f"    {line}", line[4:] if line.startswith("    ") else f" {line}", line[:mark] + line[mark + 1 :]]
     new = draw(st.sampled_from([[], [line, line], *([text] for text in (*misspelt, *moved))]))
     text = "\n".join([*lines[:number], *new, *lines[number + 1 :]])
-    return Case(Example(python_model(), {CODE: text}), CODE, _lines(code, text), asks=True)
+    return Case(Example(python_model(), {**_CODES[code], CODE: text}), CODE, _lines(code, text), asks=True)
 
 
 @st.composite

@@ -9,20 +9,14 @@ from triton_ensembles.checking.python.nodes import Comprehension, Function, Try,
 
 @dataclass(frozen=True)
 class Binding:
-    """A value that a name is bound to.
+    """A value that a name is bound to; with ``target``, the variables of a loop over ``value``."""
 
-    Args:
-        value: the expression, or None for a parameter of ``function``.
-        target: of a loop over ``value``: the loop's variables; None where the name is ``value`` itself.
-    """
-
-    value: ast.expr | None
+    value: ast.expr
     target: ast.expr | None = None
-    function: Function | None = None
 
 
 def binding_of(flow: Flow, name: ast.Name) -> Binding | None:
-    """The binding that a name has where it stands; None when it is not certain which one it is."""
+    """Return the binding that a name has where it stands; None when it is not certain which one it is."""
     child: ast.AST = name
     is_in_iterable = False  # the first iterable of a comprehension is outside of it
     for parent, child in flow.above(name):
@@ -42,18 +36,18 @@ def binding_of(flow: Flow, name: ast.Name) -> Binding | None:
             if binding or is_last:
                 return binding
             if isinstance(parent, Function) and flow.in_body(child, parent):
-                return _of_function(flow, parent, name)
+                return _around(flow, parent, name)
     return None
 
 
 def value_of(flow: Flow, node: ast.expr) -> ast.expr:
-    """The value that a name is bound to, where it is not one of several; otherwise the expression itself."""
+    """Return the value that a name is bound to, where it is not one of several; otherwise the expression itself."""
     binding = binding_of(flow, node) if isinstance(node, ast.Name) else None
-    return binding.value if binding and binding.value and binding.target is None else node
+    return binding.value if binding and binding.target is None else node
 
 
 def assigned(flow: Flow, node: ast.AST) -> ast.expr | None:
-    """The value that an assignment gives this name or attribute, whole; None for whatever else binds it."""
+    """Return the value that an assignment gives this name or attribute, whole; None for whatever else binds it."""
     parent = flow.parents.get(node)
     if isinstance(parent, ast.Assign):
         return parent.value
@@ -61,7 +55,7 @@ def assigned(flow: Flow, node: ast.AST) -> ast.expr | None:
 
 
 def _before(flow: Flow, parent: ast.AST, child: ast.AST, name: ast.Name) -> tuple[Binding | None, bool]:
-    """The binding in the statements before ``child``, and whether the search ends here."""
+    """Return the binding in the statements before ``child``, and whether the search ends here."""
     place = flow.block_of(child)
     if place is None:
         is_statement = isinstance(parent, ast.Assign | ast.AnnAssign | ast.AugAssign)
@@ -87,23 +81,18 @@ def _before(flow: Flow, parent: ast.AST, child: ast.AST, name: ast.Name) -> tupl
     return None, flow.binds(name.id, parent)  # a line that comes later may have run before, or not at all
 
 
-def _of_function(flow: Flow, function: Function, name: ast.Name) -> Binding | None:
-    signature = function.args
-    if any(parameter.arg == name.id for parameter in (*signature.posonlyargs, *signature.args, *signature.kwonlyargs)):
-        return Binding(None, None, function)
-    if any(star and star.arg == name.id for star in (signature.vararg, signature.kwarg)):
-        return None
-    if flow.binds(name.id, function):
-        return None
-    # Of a function or the module around it: whenever this one runs, so there may be one binding only.
+def _around(flow: Flow, function: Function, name: ast.Name) -> Binding | None:
+    """Return the binding in what is around a function: whenever it runs, so there may be one only."""
     outer: ast.AST | None = function
+    if _has_parameter(function, name) or flow.binds(name.id, function):
+        return None
     while outer := flow.parents.get(outer) if outer else None:
+        if isinstance(outer, Function) and _has_parameter(outer, name):
+            return None
         if isinstance(outer, Function | ast.Module) and flow.binds(name.id, outer):
             binders = flow.binders(name.id, outer)
             value = assigned(flow, binders[0]) if len(binders) == 1 else None
             return Binding(value) if value else None
-        if isinstance(outer, Function) and _has_parameter(outer, name):
-            return Binding(None, None, outer)
     return None
 
 

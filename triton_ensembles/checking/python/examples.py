@@ -46,10 +46,10 @@ def class_model(body: str = EXECUTE, head: str = "") -> Example:
     return script_model(f"{head}class {CLASS}:\n{body}")
 
 
-def initializing(*lines: str, head: str = "") -> Example:
+def initializing(*lines: str) -> Example:
     """A Python model whose initialize has these lines."""
     body = "".join(f"        {line}\n" for line in lines)
-    return class_model(f"    def initialize(self, args):\n{body}\n{EXECUTE}", head)
+    return class_model(f"    def initialize(self, args):\n{body}\n{EXECUTE}")
 
 
 def initializing_with_labels(*lines: str) -> Example:
@@ -59,13 +59,10 @@ def initializing_with_labels(*lines: str) -> Example:
     return Example(python_model(), {"1/labels.txt": "cat\n", "1/model.py": code})
 
 
-def router(
-    changed: str = "", to: str = "", callee: str = "scaler", more: str = "", size: int = 8, folder: str = ""
-) -> Example:
-    """A router that calls a model, in which one text is changed; ``more`` and ``size`` are of the config of that
-    model."""
+def router(changed: str = "", to: str = "") -> Example:
+    """A router that calls the model ``scaler``, in which one text is changed."""
     body = ROUTER.replace(changed, to, 1) if changed else ROUTER
-    model = class_model(body.replace("scaler", callee), "import numpy as np\n\n\n" if "np." in to else "")
-    config = python_model(more, size=size)
-    beside = {f"{callee}/config.pbtxt": f'name: "{callee}"\n{config}', f"{callee}/1/model.py": script_for(config)}
-    return Example(model.config, model.files, beside, folder)
+    model = class_model(body, "import numpy as np\n\n\n" if "np." in to else "")
+    config = python_model()
+    beside = {"scaler/config.pbtxt": f'name: "scaler"\n{config}', "scaler/1/model.py": script_for(config)}
+    return Example(model.config, model.files, beside)

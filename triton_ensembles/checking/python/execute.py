@@ -9,6 +9,7 @@ from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files
 from triton_ensembles.checking.repository import Model
 
 _DEEPEST = 3  # helpers that pass requests on
+_ANSWERING = ("get_response_sender", "set_release_flags")
 # What a request may be given to without being answered there.
 _HARMLESS = frozenset(
     {"len", "enumerate", "zip", "range", "list", "tuple", "reversed", "print", "str", "repr", "isinstance", "id", "map"}
@@ -41,7 +42,7 @@ def gives_none(function: Function) -> bool:
 def gives_away(model: Model, file: PythonFile, execute: Function) -> bool:
     """Whether the requests may be answered elsewhere: by their response senders, or by whoever gets them."""
     for part in all_files(model, file):
-        if part.module is None or b"response_sender" in part.data or b"release_flags" in part.data:
+        if part.module is None or any(map(flow_of(part).is_used, _ANSWERING)):
             return True
     return _passes_on(file, execute, requests_of(execute), _DEEPEST)
 

@@ -191,12 +191,6 @@ class Flow:
         is_free = isinstance(node, ast.Name) and node.id not in self._parameters
         return is_free and not self.binds(name_of(node), self.module)
 
-    def calls_of(self, function: Function) -> list[ast.Call] | None:
-        """All calls of a helper; None when others may call it as well, or get it as a value."""
-        calls = self._calls.get(function.name, [])
-        is_only_called = self._uses.get(function.name, 0) == len(calls)
-        return calls if is_only_called and all(self.helper(call) is function for call in calls) else None
-
     def is_used(self, name: str) -> bool:
         """Whether the file says a name or an attribute of this name anywhere, except to bind it."""
         return name in self._uses or name in self._texts

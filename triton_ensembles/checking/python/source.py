@@ -15,7 +15,7 @@ from triton_ensembles.checking.repository import Model, Repository
 
 MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"
-_ADDING = (b"sys.path", b"addsitedir", b"import path")
+_ADDING = frozenset({"sys.path", "site.addsitedir"})
 _MOST_VERSIONS = 20  # of one model
 _MOST_FILES = 200  # of one model
 _MOST_COMPILED = 128 << 10  # bytes of a file; compiling takes longer than parsing, and tables of data need none
@@ -162,8 +162,9 @@ def _modules(model: Model, folder: str) -> frozenset[str]:
 
 def adds_folders(model: Model, first: PythonFile) -> bool:
     """Whether Python may look for modules in more folders than those of the step."""
-    signs = (sign in file.data for file in all_files(model, first) for sign in _ADDING)
-    return model.repository.once(f"*adds folders {join(model.root, first.path)}", lambda: any(signs))
+    nodes = ((file, node) for file in all_files(model, first) for node in file.nodes)
+    names = (file.full_name(node) for file, node in nodes if isinstance(node, ast.Name | ast.Attribute))
+    return model.repository.once(f"*adds folders {join(model.root, first.path)}", lambda: any(_ADDING & {*names}))
 
 
 def _is_deeper(model: Model, package: str) -> bool:

@@ -85,10 +85,6 @@ class Values:
         index = indexes[0]
         if isinstance(holder, ast.Tuple | ast.List) and isinstance(index, int) and 0 <= index < len(holder.elts):
             return self._values(holder.elts[index], depth + 1)
-        if isinstance(holder, ast.Dict):
-            for key, value in zip(holder.keys, holder.values, strict=True):
-                if isinstance(key, ast.Constant) and key.value == index:
-                    return self._values(value, depth + 1)
         return None
 
     def _of_name(self, node: ast.Name, depth: int) -> list[Value] | None:
@@ -110,26 +106,12 @@ class Values:
         if place is None:
             return None
         if not isinstance(iterated, ast.Call) or iterated.keywords:
-            return self._column(iterated, place, depth)
+            return None
         if is_name(iterated.func, "enumerate") and len(iterated.args) == 1 and place == 1:
             return self._elements(iterated.args[0], depth)
         if is_name(iterated.func, "zip") and place < len(iterated.args):
             return self._elements(iterated.args[place], depth)
-        if isinstance(iterated.func, ast.Attribute) and iterated.func.attr == "items":
-            holder = self._literal(iterated.func.value, depth)
-            return self._all(holder.values if place else holder.keys, depth) if isinstance(holder, ast.Dict) else None
         return None
-
-    def _column(self, iterated: ast.expr, place: int, depth: int) -> list[Value] | None:
-        """The values of one variable of ``for name, value in (("X", 1), ("Y", 2))``."""
-        rows = self._literal(iterated, depth)
-        if not isinstance(rows, ast.Tuple | ast.List):
-            return None
-        cells: list[ast.expr | None] = []
-        for row in rows.elts:
-            is_long_enough = isinstance(row, ast.Tuple | ast.List) and place < len(row.elts)
-            cells.append(row.elts[place] if is_long_enough else None)  # type: ignore[attr-defined]
-        return self._all(cells, depth)
 
     def _elements(self, iterated: ast.expr, depth: int) -> list[Value] | None:
         if isinstance(iterated, ast.Call) and is_name(iterated.func, "range"):

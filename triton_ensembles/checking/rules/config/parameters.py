@@ -7,6 +7,7 @@ from functools import partial
 
 from triton_ensembles.checking.examples import IDENTITY, io_tensor, parameter, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
+from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.source import every_file
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Server, Severity, rule, warning
 from triton_ensembles.ground.spelling import nearest, only_near
@@ -115,8 +116,8 @@ def parameter_misspelled(model: Model, destination: Destination) -> Iterator[Fin
 
 
 def _is_own(model: Model, key: str) -> bool:
-    """Whether a Python file of the model names the parameter, and so reads it."""
-    return any(key.encode() in file.data for file in every_file(model))
+    """Return whether a Python file of the model names the parameter, and so reads it."""
+    return any(file.module is None or flow_of(file).is_used(key) for file in every_file(model))
 
 
 def _parameter(key: str, model: Model) -> Iterator[tuple[Path, str]]:

@@ -4,14 +4,12 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.checking.python.execute import executes, gives_away, gives_none
 from triton_ensembles.checking.python.flow import When, flow_of, may_end_before
-from triton_ensembles.checking.python.kinds import Kind
-from triton_ensembles.checking.python.nodes import Function, is_changed, is_none, method_of, own_nodes
-from triton_ensembles.checking.python.source import UTILS, PythonFile
-from triton_ensembles.checking.python.types import types_of
+from triton_ensembles.checking.python.nodes import Function, is_changed, is_none, name_of, own_nodes
+from triton_ensembles.checking.python.objects import Kind, kind_of
+from triton_ensembles.checking.python.source import PythonFile
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker
 
@@ -19,6 +17,7 @@ SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measure
 GOOD = class_model()
 _LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
 _DEEPEST = 3  # names that lead to names
+_NO_LISTS = ("tuple", "dict", "set", "map", "filter", "zip", "iter")
 
 
 class Returned(NamedTuple):
@@ -99,7 +98,9 @@ def _is_bare(node: ast.Return) -> bool:
 
 
 def _is_of_none(file: PythonFile, node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Call) and types_of(file).kind(node) is Kind.NONE
+    """Whether the call is of a helper that returns nothing."""
+    helper = flow_of(file).helper(node) if isinstance(node, ast.Call) else None
+    return isinstance(helper, ast.FunctionDef) and gives_none(helper)
 
 
 def _returned_by(file: PythonFile, execute: Function, node: ast.AST) -> Returned | None:
@@ -111,7 +112,7 @@ def _returned_by(file: PythonFile, execute: Function, node: ast.AST) -> Returned
 
 
 def _returned(file: PythonFile, execute: Function, value: ast.expr, depth: int = 0) -> Returned | None:
-    """The form of an expression, None when that is not known. Of a list, what is wrong with it comes first."""
+    """Return the form of an expression, None when it is not known. Of a list, what is wrong with it comes first."""
     if isinstance(value, ast.Name):
         return _returned_name(file, execute, value, depth)
     if isinstance(value, ast.List):
@@ -125,19 +126,15 @@ def _returned(file: PythonFile, execute: Function, value: ast.expr, depth: int =
         return None if value.value is None else Returned(words)
     if isinstance(value, ast.Call):
         name = file.full_name(value.func)
-        helper = flow_of(file).helper(value)
-        if isinstance(helper, ast.FunctionDef) and gives_none(helper):
-            words = f"None, which is all that {helper.name} returns: None in place of a response"
+        if _is_of_none(file, value):
+            words = f"None, which is all that {name_of(value.func)} returns: None in place of a response"
             return Returned(words, _UNANSWERED, is_none=True)
-        if name in ("tuple", "dict", "set", "map", "filter", "zip", "iter") and name not in file.names:
+        if name in _NO_LISTS and flow_of(file).is_builtin(value.func):
             return Returned(f"what {name}() makes")
         if name == "list" and not value.args:
             return _EMPTY_LIST
-    kind = types_of(file).kind(value)
-    if kind is None or kind is Kind.NONE:
-        return None
-    words = {Kind.RESPONSE: "one InferenceResponse", Kind.TENSOR: "a tensor"}.get(kind, kind)
-    return _LIST if kind is Kind.LIST else Returned(words)
+    kind = kind_of(file, value)
+    return None if kind is None else _LIST if kind is Kind.LIST else Returned(kind)
 
 
 def _returned_name(file: PythonFile, execute: Function, name: ast.Name, depth: int) -> Returned | None:
@@ -146,15 +143,14 @@ def _returned_name(file: PythonFile, execute: Function, name: ast.Name, depth: i
     stores = [use for use in uses if is_changed(use)]
     assignment = flow.parents.get(stores[0]) if len(stores) == 1 else None
     if not isinstance(assignment, ast.Assign) or assignment.targets != stores or depth == _DEEPEST:
-        is_response = types_of(file).kind(name) is Kind.RESPONSE  # one of several bindings
-        return Returned("one InferenceResponse") if is_response else None
+        return None
     returned = _returned(file, execute, assignment.value, depth + 1)
     # An empty list is filled by whatever else happens to it.
     return _filled(file, uses) if returned is _EMPTY_LIST and len(uses) > 2 else returned
 
 
 def _filled(file: PythonFile, uses: list[ast.Name]) -> Returned:
-    """The form of a list that begins empty, by all that is appended to it."""
+    """Return the form of a list that begins empty, by all that is appended to it."""
     flow = flow_of(file)
     inner = [use for use in uses if not is_changed(use) and not isinstance(flow.parents.get(use), ast.Return)]
     calls = [flow.appending(use) for use in inner]
@@ -163,29 +159,11 @@ def _filled(file: PythonFile, uses: list[ast.Name]) -> Returned:
 
 
 def _list_with(file: PythonFile, element: ast.expr) -> Returned:
-    """The form of a list with this element, which may be a response."""
-    value = value_of(flow_of(file), element)
-    if value is not element:
-        return _LIST if isinstance(value, ast.Name) else _list_with(file, value)
-    if is_none(element):
+    """Return the form of a list with this element, which may be a response."""
+    if is_none(element) or _is_of_none(file, element):
         return _LIST_OF_NONE
-    words = ""
-    if isinstance(element, ast.Call):
-        helper = flow_of(file).helper(element)
-        if isinstance(helper, ast.FunctionDef):
-            return _LIST_OF_NONE if gives_none(helper) else _LIST
-        if helper:
-            words = f"a coroutine, since {helper.name} is not awaited,"
-        elif file.full_name(element.func) == f"{UTILS}.Tensor":
-            words = "a tensor"
-        elif method_of(element) in ("as_numpy", "astype"):
-            words = "an array"
-    elif isinstance(element, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.JoinedStr):
-        words = "something else"
-    if not words:
-        kind = types_of(file).kind(element)
-        if kind in (None, Kind.RESPONSE, Kind.NONE):
-            return _LIST
-        words = kind
+    kind = kind_of(file, element)
+    if kind in (None, Kind.RESPONSE):
+        return _LIST
     complaint = "Expected an 'InferenceResponse' object in the execute function return list"
-    return Returned(f"a list with {words} in place of a response", complaint)
+    return Returned(f"a list with {kind} in place of a response", complaint)

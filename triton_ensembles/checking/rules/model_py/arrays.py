@@ -4,13 +4,12 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import HEAD, io_tensor, python_model
+from triton_ensembles.checking.python.dtypes import COMPLEX, TEXTS, dtype_of_array
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.flow import CLASS, When, flow_of
-from triton_ensembles.checking.python.kinds import COMPLEX, TEXTS, Kind
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call
 from triton_ensembles.checking.python.tensor_names import completed_names
-from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import text_of
 from triton_ensembles.checking.rule import Example, Finding, Model, rule, warning
 from triton_ensembles.checking.tensors import type_name
@@ -64,8 +63,8 @@ def model_py_output_dtype(model: Model) -> Iterator[Finding]:
 
 
 def _tensors(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
-    """The calls of pb_utils.Tensor, each with the dtype of its array."""
+    """Yield the calls of pb_utils.Tensor, each with the dtype of its array."""
     for file, call, name in every_call(model):
-        array = types_of(file).type_of(argument(call, 1, "")) if name == f"{UTILS}.Tensor" else None
-        if array and array.kind is Kind.ARRAY and array.dtype:
-            yield file, call, array.dtype
+        dtype = dtype_of_array(file, argument(call, 1, "")) if name == f"{UTILS}.Tensor" else ""
+        if dtype:
+            yield file, call, dtype

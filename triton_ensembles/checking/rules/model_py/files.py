@@ -7,13 +7,25 @@ from pathlib import PurePosixPath
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.python.examples import initializing_with_labels
 from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.paths import read_path
+from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
 from triton_ensembles.checking.python.values import text_of
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc: the stub inherits the working folder of tritonserver"
 _IN_VERSION = 'Path(args["model_repository"], args["model_version"], "{name}")'
+
+# Functions that read what their first argument names, which must be there.
+_READING = frozenset(
+    {"numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "torch.load", "torch.jit.load", "joblib.load"}
+    | {"pandas.read_csv", "pandas.read_json", "pandas.read_parquet", "pandas.read_pickle", "pandas.read_excel"}
+    | {"PIL.Image.open", "onnx.load", "onnxruntime.InferenceSession", "tokenizers.Tokenizer.from_file", "cv2.imread"}
+    | {"safetensors.torch.load_file", "safetensors.numpy.load_file", "safetensors.safe_open", "os.listdir"}
+    | {"os.scandir", "torchaudio.load", "soundfile.read", "tensorflow.saved_model.load", "fasttext.load_model"}
+    | {"keras.models.load_model", "tensorflow.keras.models.load_model", "os.path.getsize"}
+)
+_OPENING = frozenset({"io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open"})
+_NAMES = ("path", "file", "filename", "fname", "f", "filepath_or_buffer", "path_or_bytes", "path_or_buf", "fp", "io")
 
 GOOD = initializing_with_labels(f"self.labels = {_IN_VERSION.format(name='labels.txt')}.read_text()")
 
@@ -80,13 +92,28 @@ def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
 
 def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
     for file in every_file(model):
-        if b"chdir" in file.data:
+        if any(name in ("os.chdir", "os.fchdir", "contextlib.chdir") for _, name in file.calls()):
             continue
         for call, name in file.calls():
-            node = read_path(file, call, name, forgiving=True)
+            node = _read_path(file, call, name)
             path = _text(file, node) if node else None
             if path and not path.startswith(("/", "~")) and "://" not in path:
                 yield file, call, path
+
+
+def _read_path(file: PythonFile, call: ast.Call, name: str) -> ast.expr | None:
+    """Return the path that a call reads; None when it may write, or reads nothing."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("read_text", "read_bytes"):
+        return call.func.value
+    if name in _OPENING or (name == "open" and flow_of(file).is_builtin(call.func)):
+        node = argument(call, 1, "mode")
+        mode = "r" if node is None else text_of(file, node) or ""
+        is_hidden = any(keyword.arg in (None, "opener") for keyword in call.keywords)
+        if is_hidden or "r" not in mode or "+" in mode:
+            return None
+    elif name not in _READING:
+        return None
+    return next((path for name in _NAMES if (path := argument(call, 0, name)) is not None), None)
 
 
 def _text(file: PythonFile, node: ast.expr) -> str | None:

@@ -3,11 +3,19 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.examples import EXECUTE, class_model, initializing
+from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import CLASS, When, flow_of
-from triton_ensembles.checking.python.nodes import Function, hides_arguments, is_changed, is_name, positional, takes
-from triton_ensembles.checking.python.scope import may_bind
+from triton_ensembles.checking.python.nodes import (
+    Function,
+    defined_names,
+    hides_arguments,
+    is_changed,
+    is_name,
+    name_of,
+    positional,
+    takes,
+)
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import nearest, suggestion
@@ -19,7 +27,10 @@ _MISSPELT = "    def initialise(self, args):\n        self.factor = 2\n\n"
 _HELPED = EXECUTE.replace("x.as_numpy()", "self.scale(x.as_numpy())")
 _SCALED = EXECUTE.replace("x.as_numpy()", "x.as_numpy() * self.factor")
 # Signs that attributes are set, or looked for, in a way that the text does not show.
-_HIDDEN = (b"setattr", b"__dict__", b"__getattr", b"hasattr", b"__slots__", b"vars(", b"locals(", b"__new__")
+_HIDDEN = frozenset(
+    {"setattr", "__setattr__", "__dict__", "__getattr__", "__getattribute__", "hasattr", "__slots__", "vars", "locals"}
+    | {"__new__"}
+)
 
 
 @warning(f"Triton calls the methods of {CLASS} by their names", bad=class_model(f"{_MISSPELT}{EXECUTE}"))
@@ -86,30 +97,6 @@ def model_py_helper_arguments(model: Model) -> Iterator[Finding]:
                 yield Finding(file.place(call), message, f"{when.effect}: TypeError", cure)
 
 
-@rule(
-    "super() has the methods that model.py calls on it",
-    source=f"{SOURCE}; {CLASS} needs no base class, and Triton has none",
-    bad=initializing("super().initialize(args)"),
-    words="AttributeError: 'super' object has no attribute 'initialize'",
-)
-def model_py_super(model: Model) -> Iterator[Finding]:
-    for file in model_files(model):
-        flow = flow_of(file)
-        if not flow.has_plain_bases:
-            continue
-        for call, _ in file.calls(flow.lineage[0]):
-            holder = call.func.value if isinstance(call.func, ast.Attribute) else None
-            if not isinstance(call.func, ast.Attribute) or not isinstance(holder, ast.Call):
-                continue
-            name, when = call.func.attr, flow.when(call, loops_run=True)
-            if not is_name(holder.func, "super") or hasattr(object, name):
-                continue
-            if when.is_certain and not any(may_bind(base, name) for base in flow.lineage[1:]):
-                message = f"no base class of {CLASS} has a method {name}"
-                effect = f"{when.effect}: AttributeError: 'super' object has no attribute '{name}'"
-                yield Finding(file.place(call), message, effect, "remove the line")
-
-
 def _unset(file: PythonFile, without: set[Function]) -> list[ast.Attribute]:
     """The first uses in execute of attributes that nothing sets, leaving out some methods."""
     flow = flow_of(file)
@@ -155,4 +142,5 @@ def _is_whole(file: PythonFile) -> bool:
         return False
     selves = (flow.parents.get(node) for node in file.nodes if is_name(node, "self"))
     is_passed = any(not isinstance(parent, ast.Attribute) for parent in selves)  # somebody else may set attributes
-    return not is_passed and not any(word in file.data for word in _HIDDEN)
+    names = {name for node in file.nodes for name in (name_of(node), *defined_names(node))}
+    return not is_passed and not names & _HIDDEN

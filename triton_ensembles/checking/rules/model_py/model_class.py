@@ -14,7 +14,6 @@ from triton_ensembles.checking.python.budget import MOST_TOKENS
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import CLASS, flow_of
-from triton_ensembles.checking.python.newer_syntax import syntax_since
 from triton_ensembles.checking.python.nodes import Function, is_changed, name_of, positional, takes
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
@@ -38,11 +37,6 @@ from triton_ensembles.triton.releases import dotted, version
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
 GOOD = class_model()
 _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
-_STEP = (
-    "from abc import ABC, abstractmethod\n\n\nclass Step(ABC):\n    @abstractmethod\n    def scale(self, x): ...\n\n\n"
-)
-_SCALE = "\n    def scale(self, x):\n        return x\n"
-_ABSTRACT = frozenset({"abc.abstractmethod", "abc.abstractproperty"})
 
 
 @rule(
@@ -60,10 +54,6 @@ def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]
         if file.error and version(python) <= _OWN_PYTHON:
             cure = "correct this line, or an unclosed bracket or quote above it"
             yield Finding(file.place(file.error), f"this is not valid Python: {file.error.message}", cure=cure)
-        for node, since, syntax in syntax_since(file, version(python)) if python else ():
-            message = f"Python {python}, which runs the step, does not have '{syntax}': it came with {dotted(since)}"
-            cure = "write it without that, or give the step an environment with another Python"
-            yield Finding(file.place(node), message, cure=cure)
 
 
 @note("The checker's Python can parse model.py", source="the checker parses with its own Python", server=Server.ACCEPTS)
@@ -137,7 +127,7 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
         if not flow_of(file).has_plain_bases or any(base.keywords or base.decorator_list for base in lineage):
             continue  # they may bring execute
         put = (is_changed(part) and name_of(part) == "execute" for part in file.nodes)
-        if any(may_bind(base, "execute") for base in lineage) or b"setattr" in file.data or any(put):
+        if any(may_bind(base, "execute") for base in lineage) or flow_of(file).is_used("setattr") or any(put):
             continue
         methods = [method.name for method in node.body if isinstance(method, Function)]
         effect = "the model loads, and every request fails: does not implement `execute` method"
@@ -245,53 +235,3 @@ def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:
 
 def _functions(node: ast.ClassDef, name: str) -> Iterator[Function]:
     return (method for method in node.body if isinstance(method, Function) and method.name == name)
-
-
-@rule(
-    f"{CLASS} has all methods that are abstract in its base classes",
-    bad=script_model(f"{_STEP}class {CLASS}(Step):\n{EXECUTE}"),
-    good=script_model(f"{_STEP}class {CLASS}(Step):\n{EXECUTE}{_SCALE}"),
-    source="python_backend r24.10 src/pb_stub.cc: the class is called without arguments; Python's abc",
-    words=f"Can't instantiate abstract class {CLASS}",
-)
-def model_py_abstract(model: Model) -> Iterator[Finding]:
-    for file in model_files(model):
-        lineage = flow_of(file).lineage
-        if not flow_of(file).has_plain_bases or any(node.decorator_list for node in lineage):
-            continue
-        if not any(_is_abc(file, node) for node in lineage):
-            continue
-        for name, method in _abstract(file, lineage).items():
-            message = f"the method {name} is abstract, and {CLASS} does not have it"
-            effect = f"TypeError: Can't instantiate abstract class {CLASS}, and Triton does not load the model"
-            yield Finding(file.place(method), message, effect, f"define {name} in {CLASS}")
-
-
-def _is_abc(file: PythonFile, node: ast.ClassDef) -> bool:
-    """Whether its metaclass is that of abstract classes; abstractmethod alone does nothing."""
-    bases = {file.full_name(base) for base in node.bases}
-    return "abc.ABC" in bases or any(file.full_name(keyword.value) == "abc.ABCMeta" for keyword in node.keywords)
-
-
-def _abstract(file: PythonFile, lineage: tuple[ast.ClassDef, ...]) -> dict[str, Function]:
-    """The abstract methods in the nearest class that has them; the last definition in a class counts."""
-    nearest: dict[str, ast.stmt] = {}
-    for model_class in lineage:
-        own = {name: statement for statement in model_class.body for name in _bound(statement)}
-        nearest = own | nearest
-    return {
-        name: method
-        for name, method in nearest.items()
-        if isinstance(method, Function)
-        and any(file.full_name(decorator) in _ABSTRACT for decorator in method.decorator_list)
-    }
-
-
-def _bound(statement: ast.stmt) -> list[str]:
-    if isinstance(statement, Function | ast.ClassDef):
-        return [statement.name]
-    if isinstance(statement, ast.AnnAssign) and statement.value is None:
-        return []
-    nodes = list(ast.walk(statement))
-    names = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-    return names + [node.name for node in nodes if isinstance(node, ast.FunctionDef)]

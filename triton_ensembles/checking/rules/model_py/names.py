@@ -7,7 +7,6 @@ from functools import lru_cache
 from pyflakes.checker import Checker
 from pyflakes.messages import UndefinedName
 
-from triton_ensembles.checking.own_modules import missing_names
 from triton_ensembles.checking.python.examples import EXECUTE, class_model, initializing
 from triton_ensembles.checking.python.expected import is_guarded
 from triton_ensembles.checking.python.flow import Misuse, When, flow_of
@@ -79,8 +78,6 @@ def model_py_undefined_name(model: Model) -> Iterator[Finding]:
                 error = f"NameError: name '{node.id}' is not defined"
                 misuse = Misuse(f"the name '{node.id}' is not defined", error, cure)
                 yield misuse.finding(file.place(node), when, when.is_certain)
-    for file, line, when, misuse in missing_names(model):
-        yield misuse.finding(file.place(line), when, when is When.LOAD)
 
 
 def _import_of(name: str) -> str:

@@ -20,10 +20,6 @@ _COMPLAINT = "Number of InferenceResponse objects do not match the number of Inf
 _LIST = "        responses = []\n"
 _APPEND = "responses.append(response)\n"
 _RETURN = "        return responses\n"
-_BRANCH = """\
-            if x.size == 0:
-                responses.append(pb_utils.InferenceResponse(error=pb_utils.TritonError("it is empty")))
-"""
 
 
 @warning(
@@ -56,26 +52,6 @@ def model_py_responses_twice(model: Model) -> Iterator[Finding]:
                 effect = f"the model loads, and every request fails: {_COMPLAINT}"
                 cure = "give one InferenceResponse all the output tensors of its request"
                 yield Finding(file.place(loop.body[places[1]]), message, effect, cure)
-
-
-@warning(
-    "A branch of execute that has appended a response continues with the next request",
-    bad=class_model(f"{EXECUTE_LINE}{_LIST}{LOOP}{_BRANCH}{' ' * 12}{_APPEND}{_RETURN}"),
-)
-def model_py_response_after_branch(model: Model) -> Iterator[Finding]:
-    for file, execute, appends in _filled(model):
-        for loop in _loops(execute):
-            last = max((place for place, statement in enumerate(loop.body) if statement in appends), default=0)
-            for branch in reversed(loop.body[:last]):
-                for block in (branch.body, branch.orelse) if isinstance(branch, ast.If) else ():
-                    first = next((statement for statement in block if statement in appends), None)
-                    if first and not _may_leave(block):
-                        line = loop.body[last].lineno
-                        message = f"after this response, line {line} appends one more for the same request"
-                        effect = f"such a request fails, and all that Triton gives execute with it: {_COMPLAINT}"
-                        yield Finding(file.place(first), message, effect, "end the branch with continue")
-                if _may_leave([branch]):
-                    break
 
 
 @warning(

@@ -5,13 +5,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from triton_ensembles.checking.examples import HEAD, ensemble, io_tensor, python_model, script_model, step
-from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.kinds import Kind
-from triton_ensembles.checking.python.nodes import argument, hides_arguments, is_changed, method_of
+from triton_ensembles.checking.python.nodes import argument, method_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, every_call, model_files
 from triton_ensembles.checking.python.tensor_names import completed_names, needs_result, output_names
-from triton_ensembles.checking.python.types import types_of
 from triton_ensembles.checking.python.values import texts_of
 from triton_ensembles.checking.rule import Example, Finding, Model, Repository, rule, warning
 from triton_ensembles.checking.tensors import sequence_inputs
@@ -89,30 +86,6 @@ def model_py_optional_input(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model.py takes no more inputs by number than the config has",
-    source="measured on 2.51.0: inputs() has the inputs of the request",
-    bad=script_model(_BODY.replace('pb_utils.get_input_tensor_by_name(request, "X")', "request.inputs()[1]")),
-)
-def model_py_input_number(model: Model) -> Iterator[Finding]:
-    most = len(model.config.input) + len(sequence_inputs(model))
-    if not model.config.input or model.is_completed:
-        return
-    for file, call, _ in every_call(model):
-        parent = flow_of(file).parents.get(call)
-        number = parent.slice if isinstance(parent, ast.Subscript) and parent.value is call else None
-        if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < most:
-            continue
-        if not isinstance(call.func, ast.Attribute) or call.func.attr != "inputs" or call.args:
-            continue
-        is_request = types_of(file).kind(call.func.value) is Kind.REQUEST
-        if is_request and not completed_names(file) and _runs(file, call):
-            message = f"this takes input {number.value} of the request, counted from 0, and the config has {most}"
-            effect = "the model loads, and every request fails: IndexError: list index out of range"
-            cure = "take inputs by their names: pb_utils.get_input_tensor_by_name(request, name)"
-            yield Finding(file.place(call), message, effect, cure)
-
-
-@rule(
     "A step of an ensemble makes only outputs that its config has",
     source=_SOURCE_OF_OUTPUTS,
     bad=Example(
@@ -183,14 +156,11 @@ def model_py_output_missing(model: Model) -> Iterator[Finding]:
         outputs = _all_made(files)
         # A name that the config does not have is a misspelled one, which model-py-output-name reports.
         known = {output.name for output in model.config.output}
-        makes_none = _makes_none(files)
-        if outputs is None or not (makes_none or (outputs and outputs <= known)):
+        if not outputs or not outputs <= known:
             continue
-        outputs = set() if makes_none else outputs
         for number, output in enumerate(model.config.output):
             if output.name not in outputs and output.name:
-                made = f"it makes {listed(outputs)}" if outputs else "its responses have no tensors"
-                message = f"{first.path} never makes the output '{output.name}'; {made}"
+                message = f"{first.path} never makes the output '{output.name}'; it makes {listed(outputs)}"
                 cure = (
                     f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt'
                 )
@@ -210,47 +180,13 @@ def _all_made(files: list[PythonFile]) -> set[str] | None:
     return {name for choices in names for name in choices or ()}
 
 
-def _makes_none(files: list[PythonFile]) -> bool:
-    """Whether it is sure that no response has a tensor: all of them are made here, and without one."""
-    calls = [(file, call) for file in files for call, name in file.calls() if name == f"{UTILS}.InferenceResponse"]
-    # A model may mean to refuse everything.
-    calls = [(file, call) for file, call in calls if argument(call, 1, "error") is None]
-    if not calls or any(hides_arguments(call) for _, call in calls) or any(map(_hides_responses, files)):
-        return False
-    # A keyword that it does not take is a fault of its own.
-    named = {keyword.arg for _, call in calls for keyword in call.keywords} <= {"output_tensors", "parameters"}
-    return named and all(_is_empty(file, argument(call, 0, "output_tensors")) for file, call in calls)
-
-
-def _is_empty(file: PythonFile, tensors: ast.expr | None) -> bool:
-    """Whether it is a list without elements, or a name of one to which nothing else happens."""
-    if isinstance(tensors, ast.Name):
-        flow = flow_of(file)
-        uses = flow.names(flow.function(tensors), tensors.id)
-        value = value_of(flow, tensors)
-        is_alone = [is_changed(use) for use in uses].count(False) == 1
-        return is_alone and isinstance(value, ast.List) and _is_empty(file, value)
-    return tensors is None or (isinstance(tensors, ast.List) and not tensors.elts)
-
-
-def _hides_responses(file: PythonFile) -> bool:
-    stars = (node for node in file.nodes if isinstance(node, ast.ImportFrom))
-    if any(alias.name == "*" for node in stars for alias in node.names):
-        return True
-    return _is_passed(file, "InferenceResponse", {id(call.func) for call, _ in file.calls()})
-
-
 def _is_opaque(file: PythonFile) -> bool:
     """Whether tensors may be made in a way that calls do not show: the class passed on, or requests of BLS."""
     functions = [call.func for call, _ in file.calls()]
     holders = [function.value for function in functions if isinstance(function, ast.Attribute)]
-    return _is_passed(file, "Tensor", {id(node) for node in (*functions, *holders)}) or _calls_models(file)
-
-
-def _is_passed(file: PythonFile, name: str, called: set[int]) -> bool:
-    """Whether a class of pb_utils stands anywhere but where it is called."""
+    called = {id(node) for node in (*functions, *holders)}
     names = (node for node in file.nodes if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called)
-    return any(file.full_name(node) == f"{UTILS}.{name}" for node in names)
+    return _calls_models(file) or any(file.full_name(node) == f"{UTILS}.Tensor" for node in names)
 
 
 def _calls_models(file: PythonFile) -> bool:

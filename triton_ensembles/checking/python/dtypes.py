@@ -1,0 +1,109 @@
+"""The dtypes of numpy's arrays, where model.py says them. Frozen: ``check --run`` proves the others."""
+
+import ast
+
+from triton_ensembles.checking.python.bindings import value_of
+from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.nodes import argument, method_of
+from triton_ensembles.checking.python.source import PythonFile
+
+TEXTS = "str"  # the dtype of arrays of Python's texts, which Triton does not take
+COMPLEX = "complex"  # nor this
+_DEEPEST = 12  # names and calls that lead to others
+_MOST = 100  # elements of a list that are looked at
+# Functions of numpy: the position of their dtype, and the dtype without one.
+_MAKING = {
+    **dict.fromkeys(("zeros", "ones", "empty"), (1, "FP64")),
+    **dict.fromkeys(("array", "asarray"), (1, "")),
+    "full": (2, ""),
+}
+_KEEPING = frozenset({"reshape", "transpose", "flatten", "ravel", "squeeze", "copy"})
+_NUMBERS: dict[type, str] = {float: "FP64", int: "INT64", bool: "BOOL"}
+_DTYPES = {
+    "bool": "BOOL", "bool_": "BOOL", "int": "INT64", "float": "FP64", "object": "BYTES", "object_": "BYTES",
+    "O": "BYTES", "bytes": "BYTES", "bytes_": "BYTES", "half": "FP16", "single": "FP32", "double": "FP64",
+    "str": TEXTS, "str_": TEXTS, "U": TEXTS, "complex": COMPLEX, "complex64": COMPLEX, "complex128": COMPLEX,
+    **{f"{sign}int{bits}": f"{sign.upper()}INT{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": f"FP{bits}" for bits in (16, 32, 64)},
+}  # fmt: skip
+_OF_PYTHON = frozenset({"bool", "int", "float", "object", "str", "bytes", "complex"})
+_OF_TEXTS = frozenset({"upper", "lower", "strip", "replace", "join", "format"})  # methods that give texts
+
+
+def dtype_of_array(file: PythonFile, node: ast.expr | None, depth: int = 0) -> str:
+    """Return the dtype of an array as Triton calls it (``FP32``), :data:`TEXTS` or :data:`COMPLEX`, "" if unknown."""
+    call = value_of(flow_of(file), node) if node is not None else None
+    if not isinstance(call, ast.Call) or depth > _DEEPEST:
+        return ""
+    name = file.full_name(call.func)
+    function = name.removeprefix("numpy.")
+    if function != name and function in _MAKING:
+        position, usual = _MAKING[function]
+        dtype = argument(call, position, "dtype")
+        if dtype is not None:
+            return _dtype(file, dtype)
+        is_of_values = function in ("array", "asarray") and not any(keyword.arg is None for keyword in call.keywords)
+        return _dtype_of_values(file, argument(call, 0, ""), depth) if is_of_values else usual
+    if function != name and function == "argmax" and any(keyword.arg == "axis" for keyword in call.keywords):
+        return "INT64"
+    if isinstance(call.func, ast.Attribute) and method_of(call) == "astype":
+        return _dtype(file, argument(call, 0, "dtype"))
+    if isinstance(call.func, ast.Attribute) and method_of(call) in _KEEPING:
+        return dtype_of_array(file, call.func.value, depth + 1)
+    return ""
+
+
+def _dtype(file: PythonFile, node: ast.expr | None) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return _DTYPES.get(node.value.lstrip("<>=|"), "")
+    if isinstance(node, ast.Name) and node.id not in file.names:
+        return _DTYPES[node.id] if node.id in _OF_PYTHON and flow_of(file).is_builtin(node) else ""
+    name = file.full_name(node) if node is not None else ""
+    return _DTYPES.get(name.removeprefix("numpy."), "") if name.startswith("numpy.") else ""
+
+
+def _dtype_of_values(file: PythonFile, node: ast.expr | None, depth: int) -> str:
+    """Return the dtype that numpy gives an array of these values."""
+    value = value_of(flow_of(file), node) if node is not None else None
+    if value is None or depth > _DEEPEST:
+        return ""
+    if isinstance(value, ast.List | ast.Tuple):
+        elements = _elements(file, node, value)
+        dtypes = {_dtype_of_values(file, element, depth + 1) for element in elements[:_MOST]}
+        return dtypes.pop() if len(dtypes) == 1 and len(elements) <= _MOST else ""
+    if isinstance(value, ast.ListComp):
+        return _dtype_of_values(file, value.elt, depth + 1)
+    if isinstance(value, ast.Constant):
+        return TEXTS if isinstance(value.value, str) else _NUMBERS.get(type(value.value), "")
+    return TEXTS if _is_text(file, value) else ""
+
+
+def _is_text(file: PythonFile, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    if file.full_name(node.func) in ("str", "json.dumps"):
+        return isinstance(node.func, ast.Attribute) or flow_of(file).is_builtin(node.func)
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    encoding = argument(node, 0, "encoding")
+    if node.func.attr == "decode":  # other objects have a method of this name as well
+        return isinstance(encoding, ast.Constant) and str(encoding.value).lower() in ("utf-8", "utf8", "ascii")
+    return node.func.attr in _OF_TEXTS and _is_text(file, node.func.value)
+
+
+def _elements(file: PythonFile, node: ast.expr | None, value: ast.List | ast.Tuple) -> list[ast.expr]:
+    """Return what a list has, with what is appended to its name; [] where anything else happens to it."""
+    elements = list(value.elts)
+    if not isinstance(node, ast.Name) or isinstance(value, ast.Tuple):
+        return elements
+    flow = flow_of(file)
+    for use in flow.names(flow.function(node), node.id):
+        parent = flow.parents.get(use)
+        call = flow.appending(use)
+        if call:
+            elements += call.args
+            continue
+        is_other = isinstance(use.ctx, ast.Store) and getattr(parent, "value", None) is not value
+        if is_other or isinstance(parent, ast.Attribute | ast.Subscript | ast.AugAssign):
+            return []
+    return elements
