@@ -108,6 +108,11 @@ LOOKED_UP = """\
 table = {"a": 1}
 return pb_utils.InferenceResponse([pb_utils.Tensor("Y", np.full((1, 2), table[word], np.float32))])"""
 EXAMPLE = '{"inputs": [{"name": "X", "datatype": "BYTES", "shape": [1, 1], "data": ["a"]}]}'
+PICKY = """\
+if word.startswith(str("{")):
+    raise ValueError("no rows")
+return pb_utils.InferenceResponse([pb_utils.Tensor("Y", np.array([[1, 2]], np.float32))])"""
+TWICE = ("[self.answer(request) for request in requests]", "[self.answer(requests[0])] * (len(requests) + 1)")
 NOT_OFFLINE = 'open("/".join([args["model_repository"], "vocabulary-of-" + args["model_name"]]))'
 MODELS: dict[str, tuple[str, str]] = {
     "good": (config(), code()),
@@ -122,6 +127,11 @@ MODELS: dict[str, tuple[str, str]] = {
     "absent": (config(), code(load=f"self.words = {NOT_OFFLINE}")),
     "shape": (config(), code(ANSWER.replace("* 2", ".sum(axis=int(1))"))),
     "dtype": (config(), code(ANSWER.replace("* 2", ".astype(np.dtype(str('f8')))"))),
+    "texts": (config(made=TEXT), code(ANSWER.replace("* 2", ".astype(np.dtype(str('U3')))"))),
+    "bare": (config(), code(ANSWER.replace("[", "").replace("])", ")"))),
+    "twice": (config(), code().replace(*TWICE)),
+    "ends": (config(), code(load="import sys; sys.exit(3)")),
+    "picky": (config(TEXT), code(WORD + PICKY)),
     "says": (config(), code(SAYS)),
     "wrapped": (config(), code(SAFE)),
     "front": (config(TEXT, TEXT), code(FRONT)),
@@ -139,6 +149,7 @@ ENSEMBLES: Mapping[str, tuple[str, ...]] = {
     "of_init": ("init", "good"),
     "of_rows": ("front", "rows"),
     "of_gpu": ("on_gpu", "plan"),
+    "of_picky": ("front", "picky"),
 }
 LINE = {
     "tokenizer": "return table[word]",
@@ -146,10 +157,25 @@ LINE = {
     "absent": "self.words",
     "says": "no use",
     "wrapped": "return json",
+    "bare": "InferenceResponse",
+    "texts": "InferenceResponse",
+    "twice": "def execute",
+    "ends": "sys.exit",
+    "picky": "no rows",
+}
+# Parts of the cures, for what the rules do not find.
+CURES = {
+    "absent": "add the file",
+    "bare": "a list of pb_utils.Tensor",
+    "ends": "raise pb_utils.TritonModelException",
+    "init": "correct the key",
+    "texts": "astype(object)",
+    "twice": "one InferenceResponse for each request",
 }
 CAUSES = {
     "absent": "run-load", "dtype": "run-answer", "init": "run-load", "says": "run-request", "shape": "run-answer",
     "tokenizer": "run-request", "wrapped": "run-request", "example": "run-request",
+    "bare": "run-request", "ends": "run-load", "picky": "run-request", "texts": "run-request", "twice": "run-request",
     "on_gpu": "run-untried", "plan": "run-untried", "of_gpu": "run-untried",
 }  # fmt: skip
 
@@ -164,8 +190,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_files(folder / "plan", {"1/model.plan": b"of a GPU"})
     for name, steps in ENSEMBLES.items():
         write_ensemble(folder, name, steps)
-    rows = folder / "of_rows" / "config.pbtxt"
-    rows.write_text(rows.read_text().replace(f'"X", {FP32}', f'"X", {TEXT}'))
+    for name in ("of_rows", "of_picky"):
+        config_file = folder / name / "config.pbtxt"
+        config_file.write_text(config_file.read_text().replace(f'"X", {FP32}', f'"X", {TEXT}'))
     write_files(folder / "network", {"config.pbtxt": 'backend: "onnxruntime"\nmax_batch_size: 8\n'})
     write_network(folder / "network" / "1" / "model.onnx")
     return folder
@@ -197,6 +224,9 @@ def test_each_cause_is_one_fault_at_its_line_and_nothing_else_is_one(models: Pat
     for name, text in LINE.items():
         fault = named[name]
         assert text in Path(fault["path"]).read_text().splitlines()[fault["line"] - 1], fault
+    for name, text in CURES.items():
+        assert text in named[name]["cure"], named[name]
+    assert named["picky"]["message"].startswith("'of_picky' fails in its step 'picky' on ")
     assert Path(named["example"]["path"]).name == "word.json"
     assert "KeyError: 'An example sentence.'" in named["tokenizer"]["effect"]
     assert "vocabulary-of-absent" in named["absent"]["effect"] and str(models) not in named["absent"]["effect"]
@@ -236,6 +266,8 @@ def test_a_model_that_hangs_or_dies_does_not_hide_what_others_do(models: Path, t
     assert effects.keys() == {(), ("a_load",), ("b_answer",), ("c_dies",), ("tokenizer",)}
     assert "the load did not end within 20 s" in effects["a_load",]
     assert "no answer within 20 s" in effects["b_answer",]
+    lines = {Path(fault["path"]).relative_to(tmp_path).parts[:1]: fault["line"] for fault in faults(result)}
+    assert lines["b_answer",] == code().splitlines().index("    def execute(self, requests):") + 1
     assert "is not healthy" in effects["c_dies",]
     assert next(fault for fault in faults(result) if fault["rule"] == "run-untried")["message"] == "not run: 'broken'"
 

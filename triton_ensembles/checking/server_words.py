@@ -1,4 +1,4 @@
-"""The places that the server's words are about: a line of Python code, a field or a tensor of config.pbtxt."""
+"""What the server's words are about, a line of code or a field, a step or a tensor of config.pbtxt, and the cure."""
 
 import os
 import re
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.probe import Probe
+from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.source import model_files
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.triton.log import one_line
 from triton_ensembles.triton.model_config import CONFIG
@@ -17,6 +19,28 @@ _TRACEBACK = re.compile(r"Traceback \(most recent call last\):.*?\n(?=\S)", re.D
 _HEAD = re.compile(r"^load failed for model '[^']*': version \d+ is at UNAVAILABLE state: ")
 _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 _SHORTEST = 6  # letters of a text in code that is looked for
+_ONE_EACH = "end execute with return responses, a list with one InferenceResponse for each request"
+# Words of Triton and of Python about a model.py, and what people most often have to do about them.
+_CURES = (
+    ("do not match the number of InferenceRequest|the execute return|execute function return list", _ONE_EACH),
+    ("no answer within", f"{_ONE_EACH}; a response sender ends a request with TRITONSERVER_RESPONSE_COMPLETE_FINAL; "
+     "for a model that is only slow, give a longer --timeout"),
+    ("load did not end within", "run in a thread what never ends; for a load that is only slow, a longer --timeout"),
+    ("NumPy dtype is not supported", "make it an array of a dtype that Triton has; for texts, astype(object)"),
+    ("incompatible constructor arguments.*InferenceResponse", "give it a list of pb_utils.Tensor, and as error "
+     "pb_utils.TritonError(text)"),
+    ("incompatible constructor arguments.*Tensor", "write pb_utils.Tensor(name, array), with an array of numpy"),
+    ("'NoneType' object has no attribute 'as_numpy'", "read tensors by names that the config has, and look for None "
+     "where one is optional"),
+    ("FileNotFoundError", "add the file, or correct its path: Path(__file__).parent is the folder of model.py"),
+    ("ModuleNotFoundError", "add the package to an environment of the step, or correct the name"),
+    ("does not implement `execute`", "write def execute(self, requests):"),
+    ("SystemExit|BdbQuit|EOFError", "remove what ends the process or waits for a keyboard; raise "
+     "pb_utils.TritonModelException(text) for what is wrong"),
+    ("abstract class", "define what is abstract in the class TritonPythonModel"),
+    ("numpy' has no attribute", "write the name that it has now, or give the step an environment with another numpy"),
+    ("Internal: KeyError", "correct the key, or add it, to the parameters of config.pbtxt if it is one of them"),
+)  # fmt: skip
 _FIELDS = {"data_type": ("data_type", "data type", "datatype", "data-type"), "dims": ("dims", "shape", "dimension")}
 
 
@@ -29,6 +53,11 @@ def said(words: str, probe: Probe) -> str:
     frames = [] if code_place(words, probe) else list(_frames(words))[:1]  # the place of the fault is not there
     where = "".join(f", at {'/'.join(file.split('/')[-3:])}:{line}" for file, line in frames)
     return one_line(_HEAD.sub("", text).rstrip("; \n")) + where
+
+
+def cure_of(words: str) -> str:
+    """Return what to do about the ``words``, "" where that is as they say."""
+    return next((cure for pattern, cure in _CURES if re.search(pattern, words, re.DOTALL)), "")
 
 
 def code_place(words: str, probe: Probe) -> Place | None:
@@ -45,8 +74,11 @@ def place_in(words: str, model: Model) -> Place:
     """The field of its config that ``words`` are about, or else the model's code or its config as a whole."""
     if model.is_python and (versions := sorted(model.versions)):
         path = f"{model.versions[versions[-1]]}/{model.backend.file}"
-        return Place(model.place(path).path, _line_that_says(words, model, path))
+        return Place(model.place(path).path, _line_that_says(words, model, path) or _line_of_method(model, path))
     config = model.file.config
+    for index, step in enumerate(config.ensemble_scheduling.step):
+        if f"'{step.model_name}'" in words:
+            return model.at("ensemble_scheduling", "step", index, "model_name")
     fields = [field for field, forms in _FIELDS.items() if any(form in words for form in forms)]
     for kind in ("input", "output"):
         for index, tensor in enumerate(getattr(config, kind)):
@@ -66,6 +98,13 @@ def _line_that_says(words: str, model: Model, path: str) -> int:
             if any(len(text) >= _SHORTEST and text in words for text in texts):
                 return number
     return 0
+
+
+def _line_of_method(model: Model, path: str) -> int:
+    """Return the line where execute is defined, or the class where it has none; 0 if it has neither."""
+    file = next((file for file in model_files(model) if file.path == path), None)
+    nodes = (flow_of(file).method("execute"), *flow_of(file).lineage) if file else ()
+    return next((node.lineno for node in nodes if node), 0)
 
 
 def _frames(words: str) -> Iterator[tuple[str, int]]:

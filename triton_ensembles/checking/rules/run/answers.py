@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from triton_ensembles.checking.fault import is_in
 from triton_ensembles.checking.probe import OutputTensor, Probe, ProbedModel, Trial
 from triton_ensembles.checking.rule import Finding, Place, Server, rule
-from triton_ensembles.checking.server_words import code_place, place_in, said
+from triton_ensembles.checking.server_words import code_place, cure_of, place_in, said
 from triton_ensembles.triton.model_config import datatype_of
 
 SOURCE = "the real server, with check --run"
@@ -43,10 +44,11 @@ def run_answer(probe: Probe) -> Iterator[Finding]:
 
 
 def _failure(probed: ProbedModel, trial: Trial, place: Place, probe: Probe) -> Finding:
-    name = probed.model.folder
-    cure = f"or, if it takes no such request, write a real one: {name}/examples/NAME.json" if trial.is_made_up else ""
+    name, steps = probed.model.folder, (probe.models[step].model for step in probed.steps if step in probe.models)
+    step = next((f" in its step '{step.folder}'" for step in steps if is_in(place.path, step.shown)), "")
+    real = f"or, if it takes no such request, write a real one: {name}/examples/NAME.json" if trial.is_made_up else ""
     effect = f"the server says: {said(trial.failure, probe)}"
-    return Finding(place, f"'{name}' fails on {trial.label}", effect, cure)
+    return Finding(place, f"'{name}' fails{step} on {trial.label}", effect, cure_of(trial.failure) or real)
 
 
 def _follows(probed: ProbedModel, trial: Trial, probe: Probe, *, is_own: bool) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.probe import Probe
 from triton_ensembles.checking.rule import Finding, Server, note, rule
-from triton_ensembles.checking.server_words import code_place, place_in, said
+from triton_ensembles.checking.server_words import code_place, cure_of, place_in, said
 from triton_ensembles.ground.spelling import listed
 
 SOURCE = "the real server, with check --run"
@@ -16,7 +16,8 @@ def run_load(probe: Probe) -> Iterator[Finding]:
     for probed in probe.models.values():
         if words := probed.refusal:
             place = code_place(words, probe) or place_in(words, probed.model)
-            yield Finding(place, f"'{probed.model.folder}' does not load", f"the server says: {said(words, probe)}")
+            message, effect = f"'{probed.model.folder}' does not load", f"the server says: {said(words, probe)}"
+            yield Finding(place, message, effect, cure_of(words))
 
 
 @note("A model is loaded and sent a request")
