@@ -45,7 +45,7 @@ _FIELDS = {"data_type": ("data_type", "data type", "datatype", "data-type"), "di
 
 
 def said(words: str, probe: Probe) -> str:
-    """The ``words`` on one line, without tracebacks and without the folders that the server read."""
+    """Return the ``words`` on one line, without tracebacks and without the folders that the server read."""
     text = _TRACEBACK.sub("", words.replace("\\n", "\n"))
     for name, probed in probe.models.items():
         for folder in (str(probed.folder), str(probed.folder.parent / name)):
@@ -61,7 +61,7 @@ def cure_of(words: str) -> str:
 
 
 def code_place(words: str, probe: Probe) -> Place | None:
-    """The innermost line of the models' own code in the traceback that ``words`` have, if they have one."""
+    """Return the innermost line of the models' own code in the traceback that ``words`` have, if they have one."""
     for file, line in _frames(words):
         for probed in probe.models.values():
             path = os.path.realpath(file)
@@ -71,7 +71,7 @@ def code_place(words: str, probe: Probe) -> Place | None:
 
 
 def place_in(words: str, model: Model) -> Place:
-    """The field of its config that ``words`` are about, or else the model's code or its config as a whole."""
+    """Return the field of its config that ``words`` are about, or else the model's code or its config as a whole."""
     if model.is_python and (versions := sorted(model.versions)):
         path = f"{model.versions[versions[-1]]}/{model.backend.file}"
         return Place(model.place(path).path, _line_that_says(words, model, path) or _line_of_method(model, path))
@@ -90,7 +90,7 @@ def place_in(words: str, model: Model) -> Place:
 
 
 def _line_that_says(words: str, model: Model, path: str) -> int:
-    """The line of code that makes an error of these words; 0 if none does."""
+    """Return the line of code that makes an error of these words; 0 if none does."""
     entry = model.get(path)
     for number, line in enumerate(((entry.text if entry else None) or "").splitlines(), 1):
         if "Error(" in line or "Exception(" in line:

@@ -26,7 +26,7 @@ class PythonBudget:
     formatted: int = _MOST_FORMATTED
 
     def may_parse(self, data: bytes) -> bool:
-        """Whether a file may be parsed, which is then counted."""
+        """Return whether a file may be parsed, which is then counted."""
         self.size -= len(data)
         if self.size < 0:
             return False
@@ -39,7 +39,7 @@ class PythonBudget:
         return True
 
     def nodes(self, module: ast.Module) -> tuple[ast.AST, ...] | None:
-        """All nodes, from the outer to the inner ones; None when there are too many, or they are nested too deeply."""
+        """Return all nodes, from the outer to the inner ones; None for too many, or nested too deeply."""
         nodes: list[ast.AST] = []
         level: list[ast.AST] = [module]
         depths = depth = 0

@@ -42,25 +42,25 @@ ROUTER = """\
 
 
 def class_model(body: str = EXECUTE, head: str = "") -> Example:
-    """A Python model whose class has this body, after the lines of ``head``."""
+    """Return a Python model whose class has this body, after the lines of ``head``."""
     return script_model(f"{head}class {CLASS}:\n{body}")
 
 
 def initializing(*lines: str) -> Example:
-    """A Python model whose initialize has these lines."""
+    """Return a Python model whose initialize has these lines."""
     body = "".join(f"        {line}\n" for line in lines)
     return class_model(f"    def initialize(self, args):\n{body}\n{EXECUTE}")
 
 
 def initializing_with_labels(*lines: str) -> Example:
-    """As :func:`initializing`, with pathlib's Path and the file ``1/labels.txt``."""
+    """Return :func:`initializing` with pathlib's Path and the file ``1/labels.txt``."""
     body = "".join(f"        {line}\n" for line in lines)
     code = f"from pathlib import Path\n\n{HEAD}class {CLASS}:\n    def initialize(self, args):\n{body}\n{EXECUTE}"
     return Example(python_model(), {"1/labels.txt": "cat\n", "1/model.py": code})
 
 
 def router(changed: str = "", to: str = "") -> Example:
-    """A router that calls the model ``scaler``, in which one text is changed."""
+    """Return a router that calls the model ``scaler``, in which one text is changed."""
     body = ROUTER.replace(changed, to, 1) if changed else ROUTER
     model = class_model(body, "import numpy as np\n\n\n" if "np." in to else "")
     config = python_model()

@@ -17,7 +17,7 @@ _HARMLESS = frozenset(
 
 
 def executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
-    """The method execute of each version, if nothing wraps or replaces it."""
+    """Yield the method execute of each version, if nothing wraps or replaces it."""
     for file in model_files(model):
         flow = flow_of(file)
         if any(node.decorator_list or node.keywords for node in flow.lineage):
@@ -30,7 +30,7 @@ def executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
 
 
 def gives_none(function: Function) -> bool:
-    """Whether a function returns None whatever happens in it."""
+    """Return whether a function returns None whatever happens in it."""
     for node in own_nodes(function):
         if isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom):
             return False
@@ -40,7 +40,7 @@ def gives_none(function: Function) -> bool:
 
 
 def gives_away(model: Model, file: PythonFile, execute: Function) -> bool:
-    """Whether the requests may be answered elsewhere: by their response senders, or by whoever gets them."""
+    """Return whether the requests may be answered elsewhere: by their response senders, or by whoever gets them."""
     for part in all_files(model, file):
         if part.module is None or any(map(flow_of(part).is_used, _ANSWERING)):
             return True
@@ -48,7 +48,7 @@ def gives_away(model: Model, file: PythonFile, execute: Function) -> bool:
 
 
 def _passes_on(file: PythonFile, function: Function, requests: str, depth: int) -> bool:
-    """Whether somebody outside of the file gets ``requests``, a parameter of the function, or one of them."""
+    """Return whether somebody outside of the file gets ``requests``, a parameter of the function, or one of them."""
     names = {requests}
     for node in own_nodes(function):
         if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and is_over(node.iter, requests):

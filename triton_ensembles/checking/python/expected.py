@@ -12,7 +12,7 @@ _ASKING = frozenset({"hasattr", "isinstance", "getattr", "type", "callable"})
 
 @lru_cache(maxsize=128)
 def is_guarded(file: PythonFile) -> bool:
-    """Whether the file looks in pb_utils for names, puts some into it, or binds its name to something else."""
+    """Return whether the file looks in pb_utils for names, puts some into it, or binds its name to something else."""
     names = {name for name, full in file.names.items() if full == UTILS}
     for node in file.nodes:
         if isinstance(node, ast.Attribute) and is_changed(node) and file.full_name(node.value) == UTILS:
@@ -27,7 +27,7 @@ def is_guarded(file: PythonFile) -> bool:
 
 
 def is_expected(file: PythonFile, node: ast.AST) -> bool:
-    """Whether the file asks first what the object has, or catches the error."""
+    """Return whether the file asks first what the object has, or catches the error."""
     flow = flow_of(file)
     for parent, child in flow.above(node):
         if isinstance(parent, ast.If | ast.IfExp | ast.While | ast.BoolOp):

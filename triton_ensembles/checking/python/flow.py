@@ -60,7 +60,7 @@ class Misuse(NamedTuple):
     cure: str
 
     def finding(self, place: Place, when: When, is_certain: bool) -> Finding:
-        """The finding of a line that runs at ``when``: a warning where it is not certain that it ever does."""
+        """Return the finding of a line that runs at ``when``: a warning where it is not certain that it ever does."""
         severity = None if is_certain else Severity.WARNING
         return Finding(place, self.message, f"{when.effect}: {self.error}", self.cure, severity)
 
@@ -109,14 +109,14 @@ class Flow:
         return bool(self.lineage) and not _bases(self.lineage[-1])
 
     def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-        """The parents from the innermost, each with the child through which it was reached."""
+        """Yield the parents from the innermost, each with the child through which it was reached."""
         child = node
         while parent := self.parents.get(child):
             yield parent, child
             child = parent
 
     def names(self, below: ast.AST | None, name: str) -> list[ast.Name]:
-        """The places of a name in a node, as :func:`ast.walk` finds them."""
+        """Return the places of a name in a node, as :func:`ast.walk` finds them."""
         if below is None:
             return []
         if below not in self._names:
@@ -127,7 +127,7 @@ class Flow:
         return self._names[below].get(name, [])
 
     def block_of(self, statement: ast.AST) -> tuple[list[ast.AST], int] | None:
-        """The list of statements that this one is in, and its place there."""
+        """Return the list of statements that this one is in, and its place there."""
         parent = self.parents.get(statement)
         if parent is not None and parent not in self._parted:
             self._parted.add(parent)
@@ -138,27 +138,27 @@ class Flow:
         return self._blocks.get(statement)
 
     def in_body(self, child: ast.AST, parent: ast.AST) -> bool:
-        """``child in parent.body`` at once: a function may have a hundred thousand lines."""
+        """Return ``child in parent.body`` at once: a function may have a hundred thousand lines."""
         place = self.block_of(child)
         return place is not None and place[0] is getattr(parent, "body", None)
 
     def binders(self, name: str, below: ast.AST) -> list[ast.AST]:
-        """The nodes that bind a name below a node: assignments, loops, imports, definitions, ``except … as``."""
+        """Return the nodes that bind a name below a node: assignments, loops, imports, definitions, ``except … as``."""
         binders, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
         return binders[first:last]
 
     def binds(self, name: str, below: ast.AST) -> bool:
-        """Whether :meth:`binders` has any, without a list of them."""
+        """Return whether :meth:`binders` has any, without a list of them."""
         _, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
         return first < last
 
     def binder_before(self, name: str, block: list[ast.AST], statement: ast.AST) -> ast.AST | None:
-        """The nearest binder of a name among the statements of ``block`` before this one."""
+        """Return the nearest binder of a name among the statements of ``block`` before this one."""
         binders, first, last = self._bound_within(name, self._spans[statement][1], self._spans[block[0]][1])
         return binders[first] if first < last else None
 
     def _bound_within(self, name: str, start: int, end: int) -> tuple[list[ast.AST], int, int]:
-        """The binders of a name, and the places in that list from and up to which they begin in this span."""
+        """Return the binders of a name, and the places in that list from and up to which they begin in this span."""
         binders = self._binders.get(name, [])
         first, last = (bisect_left(binders, edge, key=lambda node: self._spans[node][0]) for edge in (start, end))
         return binders, first, last
@@ -187,20 +187,20 @@ class Flow:
         return spans
 
     def is_builtin(self, node: ast.expr) -> bool:
-        """Whether a name is Python's own: the file never binds it."""
+        """Return whether a name is Python's own: the file never binds it."""
         is_free = isinstance(node, ast.Name) and node.id not in self._parameters
         return is_free and not self.binds(name_of(node), self.module)
 
     def is_used(self, name: str) -> bool:
-        """Whether the file says a name or an attribute of this name anywhere, except to bind it."""
+        """Return whether the file says a name or an attribute of this name anywhere, except to bind it."""
         return name in self._uses or name in self._texts
 
     def function(self, node: ast.AST) -> Function | None:
-        """The innermost function around a node."""
+        """Return the innermost function around a node."""
         return next((parent for parent, _ in self.above(node) if isinstance(parent, Function)), None)
 
     def when(self, node: ast.AST, loops_run: bool = False, depth: int = 0) -> When:
-        """When a node runs. With ``loops_run`` every loop is taken to run at least once, not only that over the
+        """Return when a node runs. With ``loops_run`` every loop is taken to run at least once, not only that over the
         requests; ``depth`` is that of helpers that call each other."""
         functions: list[Function] = []
         in_class = False
@@ -224,7 +224,7 @@ class Flow:
         return When.PERHAPS if when is When.LOAD and may_end_before(functions[0], node) else when
 
     def method(self, name: str) -> Function | None:
-        """The method of the model: its own, or that of the nearest class of the file that it inherits from."""
+        """Return the method of the model: its own, or that of the nearest class of the file that it inherits from."""
         for model_class in self.lineage:
             methods = [node for node in model_class.body if isinstance(node, Function) and node.name == name]
             if methods:
@@ -232,13 +232,13 @@ class Flow:
         return None
 
     def appending(self, name: ast.Name) -> ast.Call | None:
-        """The call ``name.append(value)`` that a name of a list stands in."""
+        """Return the call ``name.append(value)`` that a name of a list stands in."""
         method = self.parents.get(name)
         call = self.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "append" else None
         return call if isinstance(call, ast.Call) and call.func is method and len(call.args) == 1 else None
 
     def helper(self, call: ast.Call) -> Function | None:
-        """The function of the file that a call certainly runs: ``self.helper(…)`` of the model, or ``helper(…)``."""
+        """Return the function of the file that a call certainly runs: ``self.helper(…)`` or ``helper(…)``."""
         in_class = isinstance(call.func, ast.Attribute) and is_name(call.func.value, "self")
         if not in_class and not isinstance(call.func, ast.Name):
             return None
@@ -260,7 +260,7 @@ class Flow:
         return self._helpers[key]
 
     def _may_skip(self, parent: ast.AST, child: ast.AST, loops_run: bool) -> bool:
-        """Whether ``parent`` may leave out ``child``, or hide its errors."""
+        """Return whether ``parent`` may leave out ``child``, or hide its errors."""
         if isinstance(parent, ast.If | ast.IfExp | ast.While):
             return child is not parent.test
         if isinstance(parent, ast.BoolOp):
@@ -282,7 +282,7 @@ class Flow:
         return is_caught or isinstance(parent, ast.ExceptHandler | ast.Match | ast.match_case)
 
     def suppresses(self, node: With) -> bool:
-        """Whether it expects an error: ``with suppress(…)``, ``with self.assertRaises(…)``."""
+        """Return whether it expects an error: ``with suppress(…)``, ``with self.assertRaises(…)``."""
         if node not in self._suppressing:
             texts = [ast.unparse(item.context_expr) for item in node.items]
             self._suppressing[node] = any(word in text for text in texts for word in _SUPPRESSING)
@@ -294,7 +294,7 @@ class Flow:
 
 
 def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:
-    """The model's class and, from the nearest, the classes of the same file that it inherits from, one by one.
+    """Return the model's class and, from the nearest, the classes of the same file that it inherits from, one by one.
 
     It ends at a class of several bases, or of one that the file does not define itself.
     """
@@ -314,20 +314,20 @@ def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:
 
 
 def _bases(node: ast.ClassDef) -> list[str]:
-    """The names of its base classes, "" for another module's, without those of Python that bring no methods."""
+    """Return the names of its base classes, "" for another module's, without those of Python that bring no methods."""
     bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
     own = [base for base in bases if name_of(base) not in ("ABC", "object", "Generic", "Protocol")]
     return [base.id if isinstance(base, ast.Name) else "" for base in own]
 
 
 def may_end_before(function: Function | None, node: ast.AST) -> bool:
-    """Whether the function may have returned before this node, or is a generator, whose body a call does not run."""
+    """Return whether the function may end before this node, or is a generator, whose body a call does not run."""
     return function is not None and _first_end(function) < getattr(node, "lineno", 0)
 
 
 @lru_cache(maxsize=256)
 def _first_end(function: Function) -> int:
-    """The line where the first return ends, 0 in a generator."""
+    """Return the line where the first return ends, 0 in a generator."""
     nodes = own_nodes(function)
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
         return 0

@@ -38,7 +38,7 @@ class Import:
 
 
 def imports_of(module: ast.Module, full_name: Callable[[ast.expr], str], *, dynamic: bool) -> Iterator[Import]:
-    """The imports of a file, also of calls of ``import_module`` and ``__import__`` where it has any (``dynamic``)."""
+    """Yield the imports of a file, with ``dynamic`` also of calls of ``import_module`` and ``__import__``."""
     here = Import("", 0, 0)
     waiting: list[tuple[ast.AST, Import]] = [(node, here) for node in reversed(module.body)]
     while waiting:
@@ -72,8 +72,10 @@ def _packages(node: ast.AST, full_name: Callable[[ast.expr], str]) -> list[str]:
 
 
 def _with_initialize(model: ast.ClassDef) -> Iterator[tuple[ast.AST, bool]]:
-    """The statements of the class and of ``initialize``, without which Triton does not load the model, and whether they
-    run later: what follows a ``return`` of ``initialize`` may."""
+    """Yield the statements of the class and of ``initialize``, without which Triton does not load the model.
+
+    With each comes whether it runs later, as what follows a ``return`` of ``initialize`` may.
+    """
     for statement in model.body:
         if not (isinstance(statement, Function) and statement.name == "initialize"):
             yield statement, False
@@ -99,7 +101,7 @@ def _of_try(node: Try, here: Import, full_name: Callable[[ast.expr], str]) -> It
 
 
 def _catches(error: ast.expr | None) -> bool:
-    """Whether ``except error`` catches a missing module; errors that are not Python's own may be anything."""
+    """Return whether ``except error`` catches a missing module; errors that are not Python's own may be anything."""
     if error is None:
         return True
     if isinstance(error, ast.Tuple):
@@ -109,7 +111,7 @@ def _catches(error: ast.expr | None) -> bool:
 
 
 def _ends(handler: ast.ExceptHandler, full_name: Callable[[ast.expr], str]) -> bool:
-    """Whether the handler raises after all."""
+    """Return whether the handler raises after all."""
     last = handler.body[-1]
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         return full_name(last.value.func) in ("sys.exit", "exit", "quit")
@@ -117,7 +119,7 @@ def _ends(handler: ast.ExceptHandler, full_name: Callable[[ast.expr], str]) -> b
 
 
 def _suppresses(node: ast.With | ast.AsyncWith, full_name: Callable[[ast.expr], str]) -> bool:
-    """Whether it is a ``with contextlib.suppress(ImportError)``, or something of that name."""
+    """Return whether it is a ``with contextlib.suppress(ImportError)``, or something of that name."""
     calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
     suppressing = [call for call in calls if full_name(call.func).endswith("suppress")]
     return any(_catches(error) for call in suppressing for error in call.args)

@@ -23,20 +23,20 @@ class ModelCall(NamedTuple):
     names: tuple[str, ...] | None  # of the models that it may be for; None when they are not known
 
     def value(self, node: ast.expr | None) -> ast.expr | None:
-        """What an expression of its file is, as :func:`value_of`."""
+        """Return what an expression of its file is, as :func:`value_of`."""
         return value_of(flow_of(self.file), node) if node is not None else None
 
     def name_in(self, node: ast.Call, position: int, argument_name: str) -> str | None:
-        """The one text that an argument of a call in its file is."""
+        """Return the one text that an argument of a call in its file is."""
         return text_of(self.file, argument(node, position, argument_name))
 
     def requested_outputs(self) -> list[tuple[ast.expr, str]]:
-        """The names in ``requested_output_names`` that are known, and where they stand."""
+        """Return the names in ``requested_output_names`` that are known, and where they stand."""
         elements = elements_of(self.file, argument(self.node, 3, "requested_output_names")) or []
         return [(element, name) for element in elements if (name := text_of(self.file, element)) is not None]
 
     def executions(self) -> Iterator[ast.Call]:
-        """The calls of ``exec`` and ``async_exec`` of the request."""
+        """Yield the calls of ``exec`` and ``async_exec`` of the request."""
         for node, _ in self.file.calls():
             is_execution = method_of(node) in ("exec", "async_exec") and isinstance(node.func, ast.Attribute)
             if is_execution and self.value(node.func.value) is self.node:  # type: ignore[attr-defined]
@@ -44,7 +44,7 @@ class ModelCall(NamedTuple):
 
 
 def model_calls(model: Model) -> tuple[ModelCall, ...]:
-    """The calls in all Python files of a model."""
+    """Return the calls in all Python files of a model."""
     return model.repository.once(f"calls of {model.root}", lambda: tuple(_calls(model)))
 
 
@@ -55,7 +55,7 @@ def _calls(model: Model) -> Iterator[ModelCall]:
 
 
 def known_calls(model: Model) -> Iterator[tuple[ModelCall, Model]]:
-    """The calls of models whose configs are known, with these models."""
+    """Yield the calls of models whose configs are known, with these models."""
     for call in model_calls(model):
         for name in call.names or ():
             callee = model.repository.model(name)
@@ -64,7 +64,7 @@ def known_calls(model: Model) -> Iterator[tuple[ModelCall, Model]]:
 
 
 def elements_of(file: PythonFile, node: ast.expr | None) -> list[ast.expr] | None:
-    """The elements of a list or tuple; None where they are not known, as those of a list that is appended to."""
+    """Return the elements of a list or tuple; None where they are not known, as those of a list that is appended to."""
     flow = flow_of(file)
     value = value_of(flow, node) if node is not None else None
     if not isinstance(value, ast.List | ast.Tuple):
@@ -75,7 +75,7 @@ def elements_of(file: PythonFile, node: ast.expr | None) -> list[ast.expr] | Non
 
 
 def callees(model: Model) -> list[Model]:
-    """The models of the repository that ``model`` calls: all but the ensembles where a name is not known."""
+    """Return the models of the repository that ``model`` calls: all but the ensembles where a name is not known."""
     calls = model_calls(model)
     if any(call.names is None for call in calls):
         return [callee for callee in model.repository.models if callee is not model and not callee.is_ensemble]
@@ -84,8 +84,8 @@ def callees(model: Model) -> list[Model]:
 
 
 def calls_between(repository: Repository, entrances: Collection[str]) -> dict[str, list[str]]:
-    """The models that each model calls, for the models ``entrances`` and all that they call, directly or not; each
-    after those that it calls."""
+    """Return the models that each model calls, each after those that it calls: of ``entrances`` and all that they call,
+    directly or not."""
     calls: dict[str, list[str]] = {}
     seen = set()
 
@@ -104,7 +104,7 @@ def calls_between(repository: Repository, entrances: Collection[str]) -> dict[st
 
 
 def entrances(repository: Repository) -> list[Model]:
-    """The models that call others, and that no other calls."""
+    """Return the models that call others, and that no other calls."""
     callers = [model for model in repository.models if callees(model)]
     called = {callee.folder for model in callers for callee in callees(model)}
     return [model for model in callers if model.folder not in called]

@@ -12,7 +12,7 @@ Try: TypeAlias = ast.Try | ast.TryStar
 
 
 def is_none(node: ast.AST | None) -> bool:
-    """Whether this is the word ``None``."""
+    """Return whether this is the word ``None``."""
     return isinstance(node, ast.Constant) and node.value is None
 
 
@@ -21,24 +21,24 @@ def is_name(node: ast.AST | None, name: str) -> bool:
 
 
 def is_changed(node: ast.AST) -> bool:
-    """Whether a name, an attribute or an element is assigned to, or deleted."""
+    """Return whether a name, an attribute or an element is assigned to, or deleted."""
     return isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
 
 
 def name_of(node: ast.AST | None) -> str:
-    """The last part of a name: ``c`` of ``a.b.c``; "" for what is no name."""
+    """Return the last part of a name: ``c`` of ``a.b.c``; "" for what is no name."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def method_of(call: ast.Call) -> str:
-    """``send`` of ``sender.send(…)``, "" for a call of a plain name."""
+    """Return ``send`` of ``sender.send(…)``, "" for a call of a plain name."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
-    """The argument that is given at ``position`` or by ``name``; None as well when ``*`` or ``**`` hide it."""
+    """Return the argument that is given at ``position`` or by ``name``; None as well when ``*`` or ``**`` hide it."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
@@ -47,18 +47,18 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
 
 
 def hides_arguments(call: ast.Call) -> bool:
-    """Whether ``*`` or ``**`` hide some of its arguments."""
+    """Return whether ``*`` or ``**`` hide some of its arguments."""
     starred = any(isinstance(value, ast.Starred) for value in call.args)
     return starred or any(keyword.arg is None for keyword in call.keywords)
 
 
 def positional(function: Function) -> list[str]:
-    """The names of the parameters that take positional arguments, without ``*args``."""
+    """Return the names of the parameters that take positional arguments, without ``*args``."""
     return [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
 
 
 def takes(function: Function, count: int, named: Set[str] = frozenset()) -> bool:
-    """Whether a call with ``count`` positional arguments and some by their names gives a function what it takes."""
+    """Return whether a function takes ``count`` positional arguments and those that are ``named``."""
     signature, names = function.args, positional(function)
     if count > len(names) and signature.vararg is None:
         return False
@@ -72,13 +72,13 @@ def takes(function: Function, count: int, named: Set[str] = frozenset()) -> bool
 
 
 def requests_of(function: Function) -> str:
-    """The name of the parameter of ``execute`` that has the requests, "" in other functions."""
+    """Return the name of the parameter of ``execute`` that has the requests, "" in other functions."""
     names = positional(function)
     return names[-1] if function.name == "execute" and names else ""
 
 
 def is_over(iterated: ast.expr, requests: str) -> bool:
-    """Whether a loop runs over the requests, of which there is at least one: all of them, in whatever order."""
+    """Return whether a loop runs over the requests, of which there is at least one: all of them, in whatever order."""
     while isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
         if iterated.func.id not in ("enumerate", "list", "reversed", "tuple"):
             return False
@@ -87,7 +87,7 @@ def is_over(iterated: ast.expr, requests: str) -> bool:
 
 
 def defined_names(node: ast.AST) -> list[str]:
-    """The names that a node binds to something that is no expression."""
+    """Return the names that a node binds to something that is no expression."""
     if isinstance(node, ast.arg):
         return [node.arg]
     if isinstance(node, ast.alias):
@@ -101,7 +101,7 @@ def defined_names(node: ast.AST) -> list[str]:
 
 @lru_cache(maxsize=256)
 def own_nodes(function: Function) -> tuple[ast.AST, ...]:
-    """The nodes of a function's body, without those of the functions and classes in it."""
+    """Return the nodes of a function's body, without those of the functions and classes in it."""
     nodes: list[ast.AST] = []
     waiting: list[ast.AST] = list(reversed(function.body))
     while waiting:

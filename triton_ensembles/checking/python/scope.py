@@ -8,7 +8,7 @@ _BINDING = ("globals", "exec", "setattr")
 
 
 def bound_names(top: ast.Module | ast.ClassDef) -> frozenset[str] | None:
-    """The names that may be bound in this scope, also below ``if`` and ``try``; None when they may be any."""
+    """Return the names that may be bound in this scope, also below ``if`` and ``try``; None when they may be any."""
     names: set[str] = set()
     waiting: list[ast.AST] = list(top.body)
     while waiting:
@@ -35,7 +35,7 @@ def may_bind(top: ast.Module | ast.ClassDef, name: str) -> bool:
 
 
 def _is_main_guard(test: ast.expr) -> bool:
-    """Whether this is ``__name__ == "__main__"``."""
+    """Return whether this is ``__name__ == "__main__"``."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) > 1:
         return False
     sides = (test.left, test.comparators[0])

@@ -51,8 +51,10 @@ class PythonFile:
         return Place(self.shown, node.line, node.column)
 
     def renamed(self, node: ast.expr | None, old: str, to: str | None) -> tuple[Edit, ...]:
-        """The edit that writes ``to`` for ``old``, the text of a literal or the name of an attribute; none where the
-        source has it otherwise, or without ``to``."""
+        """Return the edit that writes ``to`` for ``old``, the text of a literal or the name of an attribute.
+
+        There is none where the source has it otherwise, or without ``to``.
+        """
         if not to or not isinstance(node, ast.Constant | ast.Attribute) or not node.end_lineno:
             return ()
         text = old.encode()
@@ -87,7 +89,7 @@ class PythonFile:
         return bound
 
     def calls(self, below: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
-        """Every call and the full name of what it calls (``triton_python_backend_utils.Tensor``), "" when unknown."""
+        """Yield every call, and the full name of what it calls (``numpy.zeros``), "" when unknown."""
         if below is None:
             return iter(self._calls)
         return ((node, self.full_name(node.func)) for node in ast.walk(below) if isinstance(node, ast.Call))
@@ -108,7 +110,7 @@ class PythonFile:
 
 
 def model_files(model: Model) -> list[PythonFile]:
-    """model.py of every version that is served, up to the twenty newest."""
+    """Return model.py of every version that is served, up to the twenty newest."""
     if not model.is_python:
         return []
     name = model.config.default_model_filename or MODEL_PY
@@ -117,7 +119,7 @@ def model_files(model: Model) -> list[PythonFile]:
 
 
 def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
-    """``first`` and all the files of the model itself that it imports, directly or not."""
+    """Return ``first`` and all the files of the model itself that it imports, directly or not."""
     return model.repository.once(f"*imported {join(model.root, first.path)}", lambda: _imported(model, first))
 
 
@@ -139,18 +141,18 @@ def _imported(model: Model, first: PythonFile) -> list[PythonFile]:
 
 
 def every_file(model: Model) -> Iterator[PythonFile]:
-    """:func:`all_files` of every version that is served."""
+    """Yield :func:`all_files` of every version that is served."""
     for first in model_files(model):
         yield from all_files(model, first)
 
 
 def every_call(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
-    """The calls of :func:`every_file`, each with the full name of what it calls."""
+    """Return the calls of :func:`every_file`, each with the full name of what it calls."""
     return ((file, call, name) for file in every_file(model) for call, name in file.calls())
 
 
 def has_own(model: Model, first: PythonFile, package: str) -> bool:
-    """Whether the model may have the package itself: beside model.py, in its folder, or in one that it looks in."""
+    """Return whether the model may have the package: beside model.py, in its folder, or where it looks."""
     is_beside = any(package in _modules(model, root) for root in (first.path.rpartition("/")[0], ""))
     return is_beside or (adds_folders(model, first) and _is_deeper(model, package))
 
@@ -161,7 +163,7 @@ def _modules(model: Model, folder: str) -> frozenset[str]:
 
 
 def adds_folders(model: Model, first: PythonFile) -> bool:
-    """Whether Python may look for modules in more folders than those of the step."""
+    """Return whether Python may look for modules in more folders than those of the step."""
     nodes = ((file, node) for file in all_files(model, first) for node in file.nodes)
     names = (file.full_name(node) for file, node in nodes if isinstance(node, ast.Name | ast.Attribute))
     return model.repository.once(f"*adds folders {join(model.root, first.path)}", lambda: any(_ADDING & {*names}))
@@ -192,14 +194,14 @@ def _imported_paths(file: PythonFile, roots: list[str]) -> Iterator[str]:
 
 
 def relative_folder(path: str, level: int) -> str:
-    """The folder of the package that the dots of an import stand for."""
+    """Return the folder of the package that the dots of an import stand for."""
     for _ in range(min(level, 32)):
         path = path.rpartition("/")[0]
     return path
 
 
 def unread_files(repository: Repository) -> dict[str, None]:
-    """The paths, in order, of the files that were left out so far: they are too long or nested too deeply."""
+    """Return the paths, in order, of the files that were left out so far: they are too long or nested too deeply."""
     return repository.once("Python files that were not read", lambda: dict[str, None]())
 
 

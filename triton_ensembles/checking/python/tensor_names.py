@@ -10,14 +10,14 @@ from triton_ensembles.checking.repository import Model
 
 
 def output_names(model: Model) -> set[str]:
-    """The names of the outputs that model.py may make, those of the sequence batcher's states among them."""
+    """Return the names of the outputs that model.py may make, those of the sequence batcher's states among them."""
     states = model.config.sequence_batching.state
     return {output.name for output in model.config.output} | {state.output_name for state in states}
 
 
 @lru_cache(maxsize=128)
 def completed_names(file: PythonFile) -> frozenset[str]:
-    """The names that ``auto_complete_config`` may add to the config: all texts of a file that adds some."""
+    """Return the names that ``auto_complete_config`` may add to the config: all texts of a file that adds some."""
     functions = (node for node in file.nodes if isinstance(node, ast.FunctionDef))
     methods = (function for function in functions if function.name == "auto_complete_config")
     calls = (call for method in methods for call, _ in file.calls(method))
@@ -28,7 +28,7 @@ def completed_names(file: PythonFile) -> frozenset[str]:
 
 
 def needs_result(file: PythonFile, call: ast.Call, has_unread: bool) -> bool:
-    """Whether None, which an unknown name gives, is certainly not expected.
+    """Return whether None, which an unknown name gives, is certainly not expected.
 
     It is used at once, or only so; or it is never compared, and there is an input that nothing reads (``has_unread``).
     """

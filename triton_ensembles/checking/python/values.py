@@ -41,7 +41,7 @@ class Values:
         return isinstance(next(scopes, None), ast.ClassDef)
 
     def texts(self, node: ast.expr | None) -> tuple[str, ...] | None:
-        """All the texts that an expression is, one after the other; None when they are not known."""
+        """Return all the texts that an expression is, one after the other; None when they are not known."""
         values = self._values(node, 0) if node is not None else None
         return tuple(dict.fromkeys(map(str, values))) if values and _are_texts(values) else None
 
@@ -78,7 +78,7 @@ class Values:
         return list(combined) if len(combined) <= _MOST else None
 
     def _item(self, node: ast.Subscript, depth: int) -> list[Value] | None:
-        """The values of ``NAMES[0]``, ``NAMES["a"]``."""
+        """Return the values of ``NAMES[0]``, ``NAMES["a"]``."""
         holder, indexes = self._literal(node.value, depth), self._values(node.slice, depth + 1)
         if indexes is None or len(indexes) != 1:
             return None
@@ -136,7 +136,7 @@ class Values:
         return values if 0 < len(values) <= _MOST else None
 
     def _literal(self, node: ast.expr, depth: int) -> ast.expr | None:
-        """The list, tuple or dictionary that a name stands for, if nothing changes it."""
+        """Return the list, tuple or dictionary that a name stands for, if nothing changes it."""
         for _ in range(_DEEPEST - depth):
             if not isinstance(node, ast.Name | ast.Attribute):
                 return node
@@ -165,11 +165,11 @@ _values_of = lru_cache(maxsize=128)(Values)
 
 
 def texts_of(file: PythonFile, node: ast.expr | None) -> tuple[str, ...] | None:
-    """All the texts that an expression is, one after the other (``f"INPUT{n}"`` in a loop); None when not known."""
+    """Return all the texts that an expression is, in order (``f"INPUT{n}"`` in a loop); None when not known."""
     return _values_of(file).texts(node)
 
 
 def text_of(file: PythonFile, node: ast.expr | None) -> str | None:
-    """The one text that an expression is."""
+    """Return the one text that an expression is."""
     texts = texts_of(file, node)
     return texts[0] if texts and len(texts) == 1 else None

@@ -98,7 +98,7 @@ def _is_bare(node: ast.Return) -> bool:
 
 
 def _is_of_none(file: PythonFile, node: ast.expr | None) -> bool:
-    """Whether the call is of a helper that returns nothing."""
+    """Return whether the call is of a helper that returns nothing."""
     helper = flow_of(file).helper(node) if isinstance(node, ast.Call) else None
     return isinstance(helper, ast.FunctionDef) and gives_none(helper)
 

@@ -36,7 +36,7 @@ _CURES = {Kind.TENSOR: "call as_numpy() of it", Kind.REQUEST: "give it the array
     lower=Severity.WARNING,
 )
 def model_py_call_arguments(model: Model, destination: Destination) -> Iterator[Finding]:
-    """A warning where the call may never run."""
+    """Yield a warning where the call may never run."""
     image = image_of(destination)
     keywords = dict(_KEYWORDS)
     if image and version(image.release) < _PARAMETERS_OF_RESPONSES:

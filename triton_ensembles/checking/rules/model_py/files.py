@@ -76,7 +76,7 @@ def model_py_relative_import(model: Model) -> Iterator[Finding]:
 
 
 def _missing(model: Model, folder: str, node: ast.ImportFrom) -> list[str]:
-    """The names of ``from .NAME import …`` or ``from . import NAME, …`` that the folder does not have."""
+    """Return the names of ``from .NAME import …`` or ``from . import NAME, …`` that the folder does not have."""
     modules = {child.partition(".")[0] for child in model.children(folder)}
     if node.module:
         names = [node.module.partition(".")[0]]
@@ -117,7 +117,7 @@ def _read_path(file: PythonFile, call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _text(file: PythonFile, node: ast.expr) -> str | None:
-    """The path in a text, or in ``Path("a", "b")``."""
+    """Return the path in a text, or in ``Path("a", "b")``."""
     if isinstance(node, ast.Call) and file.full_name(node.func) in ("pathlib.Path", "os.path.join"):
         parts = [text_of(file, part) for part in node.args]
         return str(PurePosixPath(*[part for part in parts if part])) if parts and None not in parts else None

@@ -98,7 +98,7 @@ def model_py_helper_arguments(model: Model) -> Iterator[Finding]:
 
 
 def _unset(file: PythonFile, without: set[Function]) -> list[ast.Attribute]:
-    """The first uses in execute of attributes that nothing sets, leaving out some methods."""
+    """Return the first uses in execute of attributes that nothing sets, leaving out some methods."""
     flow = flow_of(file)
     execute = flow.method("execute")
     if execute is None or len(execute.args.args) < 2 or not _is_whole(file):  # see model-py-execute-arguments
@@ -117,7 +117,7 @@ def _unset(file: PythonFile, without: set[Function]) -> list[ast.Attribute]:
 
 
 def _own_names(file: PythonFile, without: set[Function] | None = None) -> set[str]:
-    """All attributes that the file sets on whatever object, and what its classes define."""
+    """Return all attributes that the file sets on whatever object, and what its classes define."""
     flow = flow_of(file)
     changed = (node for node in file.nodes if isinstance(node, ast.Attribute) and is_changed(node))
     names = {node.attr for node in changed if not without or flow.function(node) not in without}
@@ -136,7 +136,7 @@ def _sets(method: Function, name: str) -> bool:
 
 
 def _is_whole(file: PythonFile) -> bool:
-    """Whether the class is complete in this file, and sets its attributes only as one sees them."""
+    """Return whether the class is complete in this file, and sets its attributes only as one sees them."""
     flow = flow_of(file)
     if not flow.has_plain_bases or any(node.decorator_list or node.keywords for node in flow.lineage):
         return False

@@ -203,7 +203,7 @@ def model_py_auto_complete(model: Model) -> Iterator[Finding]:
 
 
 def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator[Finding]:
-    """Methods of the class that Triton cannot call with ``argument`` alone ("" for none)."""
+    """Yield the methods of the class that Triton cannot call with ``argument`` alone ("" for none)."""
     for file, node in _classes(model):
         for method in _functions(node, name):
             own = _own_arguments(method)
@@ -218,7 +218,7 @@ def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator
 
 
 def _own_arguments(method: Function, on_class: bool = False) -> int | None:
-    """How many arguments Python itself passes, self or the class; None when another decorator may change them.
+    """Return how many arguments Python itself passes, self or the class; None when another decorator may change them.
     Called on the class, a plain method gets no self."""
     names = {decorator.id if isinstance(decorator, ast.Name) else "" for decorator in method.decorator_list}
     if names - {"staticmethod", "classmethod"}:

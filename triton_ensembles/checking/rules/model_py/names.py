@@ -63,7 +63,7 @@ _OF_MODULES = frozenset(dir(object)) | {"__name__", "__file__", "__doc__", "__di
     lower=Severity.WARNING,
 )
 def model_py_undefined_name(model: Model) -> Iterator[Finding]:
-    """A warning where the line may never run."""
+    """Yield a warning where the line may never run."""
     seen: set[tuple[str, str, bool]] = set()
     for file in every_file(model):
         flow = flow_of(file)
@@ -88,7 +88,7 @@ def _import_of(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def _undefined_names(file: PythonFile) -> list[tuple[ast.Name, frozenset[str]]]:
-    """The uses of names that are not defined anywhere, each with the names that the file defines."""
+    """Return the uses of names that are not defined anywhere, each with the names that the file defines."""
     module = file.module
     if module is None or _is_dynamic(file.nodes):
         return []
@@ -105,7 +105,7 @@ def _undefined_names(file: PythonFile) -> list[tuple[ast.Name, frozenset[str]]]:
 
 
 def _evaluated_names(module: ast.Module) -> list[ast.Name]:
-    """The names that Python looks up: not those of annotations that are never evaluated."""
+    """Return the names that Python looks up: not those of annotations that are never evaluated."""
     future = (node for node in module.body if isinstance(node, ast.ImportFrom) and node.module == "__future__")
     is_postponed = any(alias.name == "annotations" for node in future for alias in node.names)
     names: list[ast.Name] = []
@@ -125,7 +125,7 @@ def _evaluated_names(module: ast.Module) -> list[ast.Name]:
 
 
 def _is_dynamic(nodes: tuple[ast.AST, ...]) -> bool:
-    """Whether names may be defined in a way that the text does not show."""
+    """Return whether names may be defined in a way that the text does not show."""
     for node in nodes:
         if name_of(node) in ("builtins", "__builtins__"):
             return True
@@ -182,7 +182,7 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
 
 
 def _runs_at_import(file: PythonFile, node: ast.AST, evaluated: frozenset[ast.Name]) -> bool:
-    """Whether a node of model.py runs while the file is imported, as annotations do."""
+    """Return whether a node of model.py runs while the file is imported, as annotations do."""
     flow = flow_of(file)
     is_inside = any(isinstance(parent, Function) and flow.in_body(child, parent) for parent, child in flow.above(node))
     names = {part for part in ast.walk(node) if isinstance(part, ast.Name)}
@@ -190,7 +190,7 @@ def _runs_at_import(file: PythonFile, node: ast.AST, evaluated: frozenset[ast.Na
 
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:
-    """The names that the file takes from Triton's module, by attribute and by import."""
+    """Yield the names that the file takes from Triton's module, by attribute and by import."""
     for node in file.nodes:
         if isinstance(node, ast.Attribute):
             owner = file.full_name(node.value)

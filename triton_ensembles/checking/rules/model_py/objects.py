@@ -48,7 +48,7 @@ _USUAL: dict[tuple[Kind, str], str] = {
     lower=Severity.WARNING,
 )
 def model_py_object_use(model: Model) -> Iterator[Finding]:
-    """A warning where the line may never run."""
+    """Yield a warning where the line may never run."""
     for file in every_file(model):
         for node in file.nodes if not is_guarded(file) else ():
             if not isinstance(node, ast.Attribute) or is_changed(node) or node.attr.startswith("__"):

@@ -68,7 +68,7 @@ def model_py_responses_after_loop(model: Model) -> Iterator[Finding]:
 
 
 def _filled(model: Model) -> Iterator[tuple[PythonFile, Function, set[ast.stmt]]]:
-    """The execute of each version that returns a list, with the statements that append to it, if that is all that
+    """Yield the execute of each version that returns a list, with the statements that append to it, if that is all that
     happens to a list that begins empty."""
     if model.config.model_transaction_policy.decoupled:
         return
@@ -84,7 +84,7 @@ def _filled(model: Model) -> Iterator[tuple[PythonFile, Function, set[ast.stmt]]
 
 
 def _use(file: PythonFile, name: ast.Name) -> ast.stmt | None:
-    """The statement, if it is ``name = []``, ``name.append(…)`` or ``return name``."""
+    """Return the statement, if it is ``name = []``, ``name.append(…)`` or ``return name``."""
     parents = flow_of(file).parents
     parent = parents.get(name)
     if isinstance(parent, ast.Return):
@@ -102,7 +102,7 @@ def _loops(execute: Function) -> Iterator[ast.For]:
 
 
 def _may_leave(statements: list[ast.stmt]) -> bool:
-    """Whether what follows these statements of a loop may be left out."""
+    """Return whether what follows these statements of a loop may be left out."""
     return any(
         isinstance(node, ast.Continue | ast.Break | ast.Return | ast.Raise)
         for statement in statements

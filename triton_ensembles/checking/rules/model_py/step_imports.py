@@ -27,8 +27,8 @@ _TOOLS_OF_IMAGES = frozenset({"_distutils_hack", "distutils", "pip", "pkg_resour
     lower=Severity.WARNING,
 )
 def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
-    """A warning where the image may have it: one that is not NVIDIA's own, or whose Dockerfile installs packages of
-    which it is not known what they bring."""
+    """Yield a warning where the image may have it: one that is not NVIDIA's own, or whose Dockerfile installs packages
+    of which it is not known what they bring."""
     for file, module, python in missing_imports(model, destination):
         if not module.later and not module.elsewhere and not _is_tool(module, destination):
             yield _missing(file, module, python, destination)
@@ -74,7 +74,7 @@ def _finding(file: PythonFile, module: Import, message: str, effect: str, destin
 
 
 def missing_imports(model: Model, destination: Destination) -> Iterator[tuple[PythonFile, Import, str]]:
-    """The imports that neither the Python of the server nor the step has, with that Python."""
+    """Yield the imports that neither the Python of the server nor the step has, with that Python."""
     if reference(model) or has_stub(model) or packages_of(model) or _gets_environment(model):
         return
     if destination.image and not image_of(destination):  # of an image of the user's own, nothing is known
@@ -91,7 +91,7 @@ def _is_tool(module: Import, destination: Destination) -> bool:
 
 
 def _gets_environment(model: Model) -> bool:
-    """Whether the build gives the step an environment; an invalid recipe may mean to."""
+    """Return whether the build gives the step an environment; an invalid recipe may mean to."""
     if not model.repository.builds or model.repository.recipe is None:
         return False
     recipe = model.repository.recipe.recipe

@@ -31,7 +31,7 @@ def stub_release_unknown(model: Model, destination: Destination) -> Iterator[Fin
 
 
 def _image_and_stub(model: Model, destination: Destination) -> tuple[Release | None, str]:
-    """The image that a model with a stub is for, and the stub's release of Triton, "" if it is unknown."""
+    """Return the image that a model with a stub is for, and the stub's release of Triton, "" if it is unknown."""
     if not (model.is_python and has_stub(model)):
         return None, ""
     written = manifest(model.repository).get("triton")

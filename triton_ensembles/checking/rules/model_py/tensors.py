@@ -95,7 +95,7 @@ def model_py_optional_input(model: Model) -> Iterator[Finding]:
     good=Example(ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))),
 )
 def model_py_output_name(model: Model) -> Iterator[Finding]:
-    """An error where the next step gets nothing; elsewhere Triton answers, see model-py-output-dropped."""
+    """Yield an error where the next step gets nothing; elsewhere Triton answers, see model-py-output-dropped."""
     yield from _misnamed(model, needed=True)
 
 
@@ -127,13 +127,13 @@ def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
 
 
 def _needed_outputs(model: Model) -> set[str]:
-    """The outputs that another step of an ensemble of the repository reads."""
+    """Return the outputs that another step of an ensemble of the repository reads."""
     outputs = model.repository.once("outputs that steps read", lambda: _read_outputs(model.repository))
     return outputs.get(model.name, set()) & {output.name for output in model.config.output}
 
 
 def _read_outputs(repository: Repository) -> dict[str, set[str]]:
-    """The outputs of each model, by its name, that a step of an ensemble reads."""
+    """Return the outputs of each model, by its name, that a step of an ensemble reads."""
     outputs: dict[str, set[str]] = {}
     for model in repository.models:
         with suppress(UnknownValueError):
@@ -173,7 +173,7 @@ def _runs(file: PythonFile, call: ast.Call) -> bool:
 
 
 def _all_made(files: list[PythonFile]) -> set[str] | None:
-    """The names of all tensors that are made; None when they are not known."""
+    """Return the names of all tensors that are made; None when they are not known."""
     names = [names for file in files for _, names in _tensors(file)]
     if None in names or any(file.module is None or _is_opaque(file) for file in files):
         return None
@@ -181,7 +181,7 @@ def _all_made(files: list[PythonFile]) -> set[str] | None:
 
 
 def _is_opaque(file: PythonFile) -> bool:
-    """Whether tensors may be made in a way that calls do not show: the class passed on, or requests of BLS."""
+    """Return whether tensors may be made in a way that calls do not show: the class passed on, or requests of BLS."""
     functions = [call.func for call, _ in file.calls()]
     holders = [function.value for function in functions if isinstance(function, ast.Attribute)]
     called = {id(node) for node in (*functions, *holders)}
@@ -194,8 +194,8 @@ def _calls_models(file: PythonFile) -> bool:
 
 
 def _tensors(file: PythonFile) -> Iterator[tuple[ast.Call, tuple[str, ...] | None]]:
-    """Calls of ``pb_utils.Tensor``, with the names when they are known, of files that make no requests to other models:
-    there a tensor may be an input of those."""
+    """Yield calls of ``pb_utils.Tensor``, with the names when they are known, of files that call no other models: there
+    a tensor may be an input of those."""
     for call, name in file.calls() if not _calls_models(file) else ():
         if name in (f"{UTILS}.Tensor", f"{UTILS}.Tensor.from_dlpack"):
             yield call, texts_of(file, argument(call, 0, "name"))
