@@ -26,12 +26,13 @@ class _Stub:
         self._calls, self._replies = calls, replies
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method of :class:`Answers` in the stub. Raises TritonModelException with what that raised."""
+        """Call a method of :class:`Answers` in the stub. Raises TypeError for arguments that pybind11 refuses, such as
+        a text that is no UTF-8, and TritonModelException with whatever else that raised."""
         with self._lock:
             self._calls.send(pickle.dumps((method, arguments)))  # numbers may be numpy's
-            error, value = pickle.loads(self._replies.receive()[0])
+            error, value, wrong_type = pickle.loads(self._replies.receive()[0])
         if error:
-            raise pb_utils.TritonModelException(error)
+            raise (TypeError if wrong_type else pb_utils.TritonModelException)(error)
         return value
 
 
@@ -54,9 +55,9 @@ class Answers:
             while True:
                 method, arguments = pickle.loads(calls.receive()[0])
                 try:
-                    reply = ("", getattr(self, method)(*arguments))
+                    reply = ("", getattr(self, method)(*arguments), False)
                 except Exception as error:
-                    reply = (str(error) or type(error).__name__, None)
+                    reply = (str(error) or type(error).__name__, None, isinstance(error, TypeError))
                 replies.send(pickle.dumps(reply))
         calls.close()
         replies.close()

@@ -181,7 +181,7 @@ class _Run:
         if self.failure:
             return Failure(f"in ensemble '{name}', {self.failure.message}", self.failure.code)
         answer = {}
-        for output in self.question.wanted:
+        for output in (name for name in plan.outputs if name in self.question.wanted):
             tensor = self.tensors.get(output)
             if tensor is None:
                 message = "unexpected deadlock, at least one output is not set while no more ensemble steps can be made"

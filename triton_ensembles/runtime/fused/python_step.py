@@ -9,7 +9,7 @@ import inspect
 import os
 import sys
 from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
@@ -162,7 +162,19 @@ class PythonStep:
 
 
 def text_of(error: BaseException) -> str:
-    """An exception as pybind11 describes it: its deepest frame, and those that called that, up to the step's own."""
+    """Describe an exception as pybind11 does: its text, its deepest frame, and those that called that, up to the
+    step's own. Never raises, whatever the exception's ``__str__`` does; what UTF-8 lacks is escaped."""
+    message, second = "<MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>", ""
+    try:
+        message = str(error) or "<EMPTY MESSAGE>"
+    except BaseException as another:
+        with suppress(BaseException):
+            second = f"\nMESSAGE UNAVAILABLE DUE TO EXCEPTION: {type(another).__name__}: {another}{_frames(another)}"
+    text = f"{type(error).__name__}: {message}{_frames(error)}{second}"
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _frames(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -174,7 +186,7 @@ def text_of(error: BaseException) -> str:
         file = os.path.realpath(file) if file.startswith("/proc/self/") else file  # see fork_server.py
         frames += f"  {file}({frame.f_lineno}): {frame.f_code.co_name}\n"
         frame = frame.f_back
-    return f"{type(error).__name__}: {error}" + (f"\n\nAt:\n{frames}" if frames else "")
+    return f"\n\nAt:\n{frames}" if frames else ""
 
 
 def _utils_for(folder: str, request_type: type[InferenceRequest]) -> ModuleType:

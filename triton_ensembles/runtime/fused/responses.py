@@ -27,7 +27,8 @@ def answer_of(response: Any, wanted: Sequence[str]) -> Answer:
         code = error.code()
         name = next((name for name in _CODES if getattr(pb_utils.TritonError, name, None) == code), "INTERNAL")
         return Failure(error.message(), name)
-    tensors = {tensor.name(): tensor for tensor in response.output_tensors()}
+    # Of two of one name Triton sends the first.
+    tensors = {tensor.name(): tensor for tensor in reversed(response.output_tensors())}
     return {name: normalized(tensors[name].as_numpy()) for name in wanted if name in tensors}
 
 

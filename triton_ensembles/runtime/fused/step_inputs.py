@@ -153,6 +153,13 @@ def _checked(array: Array, tensor: DeclaredTensor, model: str, batched: bool, ta
         shape, note = ((-1, *tensor.dims), _BATCH_NOTE) if batched else (tensor.dims, "")
         message = f"unexpected shape for input '{tensor.name}' for model '{model}'. Expected {_listed(shape)}"
         raise RefusedError(f"{tag}{message}, got {_listed(array.shape)}. {note}")
+    if batched and not len(array) and (count := prod(array.shape[1:])):  # which Triton takes for one row
+        if data_type == "TYPE_STRING":
+            message = f"expected {count} string elements for inference input '{tensor.name}' for model '{model}', got 0"
+        else:
+            message = f"input byte size mismatch for input '{tensor.name}' for model '{model}'. "
+            message += f"Expected {count * array.itemsize}, got 0"
+        raise RefusedError(tag + message)
     return array
 
 

@@ -1,0 +1,98 @@
+"""What a step seldom returns or raises is seen by a client as in the drawn form, from the real server."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpc
+
+from tests.endpoint.hosting.archives import CONFIG, MODEL, ensemble
+from tests.files import write_files
+from tests.running import serving
+from tests.runtime.fused.forms import stage_both
+from triton_ensembles.server.clients import grpc_client
+from triton_ensembles.server.triton_server import TritonServer
+
+ODD = MODEL.format(
+    initialize="pass",
+    execute="""word = request.request_id()
+            if word == "silent":
+                raise ValueError
+            if word == "mute":
+                raise Mute
+            if word == "surrogate":
+                raise ValueError("bad \\udc80")
+            if word == "logged":
+                pb_utils.Logger.log_error("bad \\udc80")
+            if word == "twice":
+                answers.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x), pb_utils.Tensor("Y", x + 5)]))
+                continue
+            if word == "rows":
+                x = x[:0]""",
+    finalize="pass",
+).replace(
+    "class TritonPythonModel",
+    """class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+class TritonPythonModel""",
+)
+PLAIN = MODEL.format(initialize="pass", execute="x = x + 1", finalize="pass")
+
+
+def _batched(config: str | bytes) -> str:
+    text = config if isinstance(config, str) else config.decode()
+    return re.sub(r"^(backend|platform): .*", r"\g<0>\nmax_batch_size: 8", text, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, grpc.InferenceServerClient]]:
+    folder = tmp_path_factory.mktemp("forms")
+    files = {
+        "ensemble.toml": 'description = "A chain"\n',
+        "ensemble/config.pbtxt": _batched(ensemble("ensemble", "odd", "plain")["ensemble/config.pbtxt"]),
+    }
+    for name, source in (("odd", ODD), ("plain", PLAIN)):
+        files |= {f"{name}/1/model.py": source, f"{name}/config.pbtxt": _batched(CONFIG.format(name=name))}
+    write_files(folder / "written" / "chain", files)
+    stage_both(folder / "written" / "chain", folder)
+    drawn, fused = (TritonServer([folder / form], log=folder / f"{form}.log") for form in ("drawn", "fused"))
+    with serving(drawn), serving(fused), grpc_client(drawn) as first, grpc_client(fused) as second:
+        yield {"drawn": first, "fused": second}
+
+
+def ask(client: grpc.InferenceServerClient, word: str) -> Any:
+    """The numbers of Y, or the error without the folders in its traceback."""
+    tensor = grpc.InferInput("X", [1, 3], "FP32")
+    tensor.set_data_from_numpy(np.zeros((1, 3), np.float32))
+    try:
+        return client.infer("chain", [tensor], request_id=word, client_timeout=300).as_numpy("Y").tolist()
+    except grpc.InferenceServerException as error:
+        return re.sub(r"/[^\n:]*/", "", str(error.message()))
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("", [[1.0, 1.0, 1.0]]),
+        ("twice", [[1.0, 1.0, 1.0]]),
+        ("silent", "ValueError: <EMPTY MESSAGE>"),
+        ("mute", "MESSAGE UNAVAILABLE DUE TO EXCEPTION: RuntimeError: no text"),
+        ("logged", "TypeError: log_error(): incompatible function arguments"),
+        ("rows", "input byte size mismatch for input 'X' for model 'chain.plain'. Expected 12, got 0"),
+    ],
+)
+def test_a_client_sees_the_same(forms: dict[str, grpc.InferenceServerClient], word: str, expected: Any) -> None:
+    """Otherwise what is deployed gives another number, or another error, than what was drawn."""
+    drawn, fused = (ask(forms[form], word) for form in ("drawn", "fused"))
+    assert drawn == fused
+    assert expected in drawn if isinstance(expected, str) else expected == drawn
+
+
+def test_a_text_that_is_no_utf8_fails_its_batch_and_no_other(forms: dict[str, grpc.InferenceServerClient]) -> None:
+    """Bad input makes such texts (errors="surrogateescape"). The stub of the drawn form dies of it."""
+    assert "ValueError: bad \\udc80" in ask(forms["fused"], "surrogate")
+    assert ask(forms["fused"], "") == [[1.0, 1.0, 1.0]]
