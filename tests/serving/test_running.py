@@ -167,9 +167,12 @@ LINE = {
 CURES = {
     "absent": "add the file",
     "bare": "a list of pb_utils.Tensor",
+    "dtype": "answer with FP32, or write data_type: TYPE_FP64",
     "ends": "raise pb_utils.TritonModelException",
     "init": "correct the key",
+    "shape": "answer with that shape",
     "texts": "astype(object)",
+    "tokenizer": "write a request that it takes: tokenizer/examples/NAME.json",
     "twice": "one InferenceResponse for each request",
 }
 CAUSES = {

@@ -70,11 +70,11 @@ def code_place(words: str, probe: Probe) -> Place | None:
     return None
 
 
-def place_in(words: str, model: Model) -> Place:
-    """Return the field of its config that ``words`` are about, or else the model's code or its config as a whole."""
+def place_in(words: str, model: Model, method: str = "") -> Place:
+    """Return the field of its config that ``words`` are about, or else the model's ``method``, code or config."""
     if model.is_python and (versions := sorted(model.versions)):
         path = f"{model.versions[versions[-1]]}/{model.backend.file}"
-        return Place(model.place(path).path, _line_that_says(words, model, path) or _line_of_method(model, path))
+        return Place(model.place(path).path, _line_that_says(words, model, path) or _line_of(method, model, path))
     config = model.file.config
     for index, step in enumerate(config.ensemble_scheduling.step):
         if f"'{step.model_name}'" in words:
@@ -100,11 +100,11 @@ def _line_that_says(words: str, model: Model, path: str) -> int:
     return 0
 
 
-def _line_of_method(model: Model, path: str) -> int:
-    """Return the line where execute is defined, or the class where it has none; 0 if it has neither."""
+def _line_of(method: str, model: Model, path: str) -> int:
+    """Return the line where the model's class defines a method; 0 if it does not."""
     file = next((file for file in model_files(model) if file.path == path), None)
-    nodes = (flow_of(file).method("execute"), *flow_of(file).lineage) if file else ()
-    return next((node.lineno for node in nodes if node), 0)
+    function = flow_of(file).method(method) if file else None
+    return function.lineno if function else 0
 
 
 def _frames(words: str) -> Iterator[tuple[str, int]]:

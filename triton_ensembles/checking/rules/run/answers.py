@@ -29,7 +29,7 @@ def run_request(probe: Probe) -> Iterator[Finding]:
             if (trial.is_made_up and name in proven) or _follows(probed, trial, probe, is_own=line is not None):
                 continue
             if line not in lines:
-                yield _failure(probed, trial, line or place_in(trial.failure, probed.model), probe)
+                yield _failure(probed, trial, line or place_in(trial.failure, probed.model, "execute"), probe)
             lines |= {line} if line else set()
 
 
@@ -46,7 +46,7 @@ def run_answer(probe: Probe) -> Iterator[Finding]:
 def _failure(probed: ProbedModel, trial: Trial, place: Place, probe: Probe) -> Finding:
     name, steps = probed.model.folder, (probe.models[step].model for step in probed.steps if step in probe.models)
     step = next((f" in its step '{step.folder}'" for step in steps if is_in(place.path, step.shown)), "")
-    real = f"or, if it takes no such request, write a real one: {name}/examples/NAME.json" if trial.is_made_up else ""
+    real = f"correct it, or write a request that it takes: {name}/examples/NAME.json" if trial.is_made_up else ""
     effect = f"the server says: {said(trial.failure, probe)}"
     return Finding(place, f"'{name}' fails{step} on {trial.label}", effect, cure_of(trial.failure) or real)
 
@@ -70,7 +70,8 @@ def _contradictions(probed: ProbedModel, trial: Trial) -> Iterator[Finding]:
         wanted = not trial.requested or tensor.name in trial.requested
         if wanted and tensor.name not in answered and not is_decoupled:
             message = f"the answer of '{name}' lacks the output '{tensor.name}'"
-            yield Finding(_at(probed, index, tensor.name, "name"), message, f"it answered {trial.label}")
+            cure = f"answer with '{tensor.name}' as well, or delete the output from config.pbtxt"
+            yield Finding(_at(probed, index, tensor.name, "name"), message, f"it answered {trial.label}", cure)
         if tensor.name in trial.classified:
             continue
         shape = [*([trial.rows if not is_decoupled else -1] if trial.rows else []), *tensor.dims]
@@ -85,13 +86,16 @@ def _differences(
     if output.datatype != declared:
         message = f"{head} is {output.datatype}, and the config says {declared}"
         effect = "Triton sends it as it is: clients and other models read wrong values, or refuse it"
-        yield Finding(_at(probed, index, output.name, "data_type"), message, effect)
+        cure = f"answer with {declared}, or write data_type: TYPE_{output.datatype.replace('BYTES', 'STRING')}"
+        yield Finding(_at(probed, index, output.name, "data_type"), message, effect, cure)
     fits = [dim in (-1, size) for dim, size in zip(shape, output.shape, strict=False)]
     if len(shape) != len(output.shape) or not all(fits):
-        batch = ", with the batch first" if len(shape) > len(probed.config.output[index].dims) else ""
+        rows = len(shape) - len(probed.config.output[index].dims)  # axes of the batch
+        batch, dims = ", with the batch first" if rows else "", ", ".join(map(str, output.shape[rows:]))
         message = f"{head} has the shape {list(output.shape)}, and the config says {list(shape)}{batch}"
         effect = "Triton sends it as it is: clients and other models that rely on the config fail"
-        yield Finding(_at(probed, index, output.name, "dims"), message, effect)
+        cure = "answer with that shape" + (f", or write dims: [ {dims} ], with -1 where a size varies" if dims else "")
+        yield Finding(_at(probed, index, output.name, "dims"), message, effect, cure)
 
 
 def _at(probed: ProbedModel, index: int, name: str, field: str) -> Place:
