@@ -13,12 +13,12 @@ from tests.commands.projects import run_in
 from tests.files import write_files
 from tests.work import calls_of
 from triton_ensembles.building.made.lock import Lock
-from triton_ensembles.checking import check
 from triton_ensembles.checking.baseline import Baseline
+from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import parse_json
+from triton_ensembles.ground.toml_tables import line_naming
 from triton_ensembles.project.location import find_project
-from triton_ensembles.project.recipe.places import line_naming
 from triton_ensembles.serving.served import served
 
 TOML = {

@@ -7,6 +7,7 @@ first used, so that ``import triton_ensembles`` is fast and needs no more than P
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from triton_ensembles.checking.extensions import EXTENSIONS
 from triton_ensembles.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _MODULES = dict.fromkeys(__all__, "api") | {
     "TritonServer": "server.triton_server",
     "read_recipe": "project.recipe.reader",
 }
+
+EXTENSIONS.append(f"{__name__}.recipe_rules")  # what the checker knows of recipes
 
 
 def __getattr__(name: str) -> Any:

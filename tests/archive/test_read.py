@@ -18,7 +18,7 @@ from triton_ensembles.archive.budget import MOST_ENTRIES, Budget
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tar_stream import TarStream
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract

@@ -18,7 +18,7 @@ from tests.commands.projects import run_in
 from tests.docs.blocks import blocks_of
 from tests.files import write_files
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.project.recipe.reader import read_recipe
 
 MAKER = """import json, sys

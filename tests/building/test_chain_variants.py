@@ -10,7 +10,7 @@ from triton_ensembles.building.build import Built, build, last_built
 from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.prune import find_unneeded
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.triton.targets import CPU, Target, fused
 
 

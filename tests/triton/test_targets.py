@@ -13,7 +13,7 @@ from tests.checking.served import ModelLoader
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.planned.model_selection import select_models
 from triton_ensembles.building.planned.plan import plan_build, read_models
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.errors import EnsembleError

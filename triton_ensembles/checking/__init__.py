@@ -4,9 +4,3 @@ Each rule carries its own examples, a bad and a good one: ``check --explain RULE
 into the real tritonserver. That is why model.py texts, small models and the code that writes them to disk are here
 (:mod:`~triton_ensembles.checking.examples`, :mod:`~triton_ensembles.checking.staging_example`) and not among the tests.
 """
-
-from triton_ensembles.checking.checker import check
-from triton_ensembles.checking.fault import Fault, Place, Severity
-from triton_ensembles.checking.report import Report
-
-__all__ = ["Fault", "Place", "Report", "Severity", "check"]

@@ -10,7 +10,7 @@ from textwrap import indent
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.checking.checker import check_repositories
 from triton_ensembles.checking.formats.text import fault_lines
-from triton_ensembles.checking.registry import RULES, RULES_BY_ID
+from triton_ensembles.checking.registry import RULES, RULES_BY_ID, TEXT_EXAMPLES
 from triton_ensembles.checking.repository import Form, Repository
 from triton_ensembles.checking.rule import Example, Rule, Server, cure_for
 from triton_ensembles.checking.staging_example import stage
@@ -18,7 +18,6 @@ from triton_ensembles.ground.errors import EnsembleError, escaped
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.triton.pip_server import VERSION
 
-_TEXT_EXAMPLES = Path(__file__).parent / "rules" / "examples.toml"
 _MODEL = "model"  # the folder of an example that does not require another name
 _SERVER = {
     Server.REFUSES: f"tritonserver {VERSION} refuses the bad example",
@@ -46,7 +45,8 @@ def rule_list() -> str:
 @cache
 def text_examples() -> dict[str, dict[str, str]]:
     """``bad`` and ``good`` in words or commands, by rule, where the folder of a model cannot show it."""
-    return tomllib.loads(_TEXT_EXAMPLES.read_text(encoding="utf-8"))
+    texts = (tomllib.loads(path.read_text(encoding="utf-8")) for path in TEXT_EXAMPLES)
+    return {id: examples for by_rule in texts for id, examples in by_rule.items()}
 
 
 def _lines(rule: Rule) -> Iterator[str]:

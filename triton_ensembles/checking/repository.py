@@ -18,14 +18,13 @@ from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Problem, Tree, is_archive, join
 from triton_ensembles.checking.backend import Backend, choose_backend, completes, left_out
 from triton_ensembles.checking.config_file import ConfigFile
+from triton_ensembles.checking.extensions import Build, SourceForm, source_forms
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.model_files.read import FileReader
-from triton_ensembles.checking.source_form import SourceRecipe, read_source_recipe
 from triton_ensembles.checking.text.parsed import Path as FieldPath
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.errors import shown as shown_path
-from triton_ensembles.project.recipe.places import RECIPE, line_naming
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig
 
 _Result = TypeVar("_Result")
@@ -84,11 +83,13 @@ class Model:
         entry = self.tree.get(join(self.root, CONFIG))
         missing = "" if self.tree.complete else None
         content = entry.text if entry else missing
-        source = self.repository.recipe
-        # Parameters that the build adds for every target.
-        added = source.recipe.parameters.get(self.folder, {}) if content and source and source.recipe else {}
-        places = {key: (value, self.repository.recipe_place(key)) for key, value in added.items()}
-        return ConfigFile(f"{self.shown}/{CONFIG}", content, places)
+        form, recipe = self.repository.source_form, self.repository.recipe
+        added = {}
+        if content and form and recipe:
+            path = self.repository.place(form.recipe).path
+            parameters = recipe.parameters_of(self.folder).items()
+            added = {key: (value, Place(path, line)) for key, (value, line) in parameters}
+        return ConfigFile(f"{self.shown}/{CONFIG}", content, added)
 
     def at(self, *path: str | int | bool) -> Place:
         """The place of a field of config.pbtxt; see :meth:`ConfigFile.at`."""
@@ -171,8 +172,8 @@ class Model:
     @property
     def is_version_made(self) -> bool:
         """Whether the build puts a file into a version folder of the model."""
-        source = self.repository.recipe
-        return source is not None and (source.recipe is None or bool(source.versions_of(self.folder)))
+        recipe = self.repository.recipe
+        return recipe is not None and recipe.makes_version_of(self.folder)
 
     @cached_property
     def served_versions(self) -> list[int]:
@@ -275,16 +276,16 @@ class Repository:
         return [model for model in self.models if model.is_ensemble]
 
     @cached_property
-    def recipe(self) -> SourceRecipe | None:
-        """The recipe (ensemble.toml) of a folder of ensembles/."""
-        entry = self.tree.get(RECIPE)
-        return read_source_recipe(entry.text) if self.form is Form.SOURCE and entry else None
+    def source_form(self) -> SourceForm | None:
+        """The form of a folder that a build reads."""
+        forms = source_forms() if self.form is Form.SOURCE else ()
+        return next((form for form in forms if self.tree.get(form.recipe)), None)
 
-    def recipe_place(self, name: str) -> Place:
-        """The line of ensemble.toml that has ``name``."""
-        entry = self.tree.get(RECIPE)
-        text = (entry.text if entry else None) or ""
-        return Place(self.place(RECIPE).path, line_naming(text, [name]) or 0)
+    @cached_property
+    def recipe(self) -> Build | None:
+        """What the build makes of such a folder, as its recipe says."""
+        entry = self.tree.get(self.source_form.recipe) if self.source_form else None
+        return self.source_form.read(entry.text, self.path) if self.source_form and entry else None
 
     @cached_property
     def _by_name(self) -> dict[str, Model]:
@@ -315,7 +316,7 @@ def find_repositories(path: Path) -> Iterator[Repository]:
 def _repository(path: Path) -> Repository:
     if not path.is_dir():
         return Repository(path, shown_path(path), Form.ARCHIVE, _limited(read_archive(path, FileReader())))
-    form = Form.SOURCE if (path / RECIPE).is_file() else Form.FOLDER
+    form = Form.SOURCE if _has_recipe(path) else Form.FOLDER
     return Repository(path, shown_path(path), form, _limited(read_folder(path)))
 
 
@@ -329,10 +330,14 @@ def _limited(tree: Tree) -> Tree:
 
 def is_repository(folder: Path) -> bool:
     """Whether ``folder`` is a model, contains one, or has a recipe."""
-    if (folder / RECIPE).is_file() or (folder / CONFIG).is_file() or any(folder.glob("[0-9]*/model.*")):
+    if _has_recipe(folder) or (folder / CONFIG).is_file() or any(folder.glob("[0-9]*/model.*")):
         return True
     with os.scandir(folder) as children:
         return any(is_model(child.path) for child in children if child.is_dir())
+
+
+def _has_recipe(folder: Path) -> bool:
+    return any((folder / form.recipe).is_file() for form in source_forms())
 
 
 def is_model(folder: str | Path) -> bool:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from triton_ensembles.archive.tree import Entry
+from triton_ensembles.checking.extensions import source_forms
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.python.budget import PythonBudget
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.suppression.comments import MARK, Suppression, suppressions
-from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.triton.model_config import CONFIG
 
 _ENVIRONMENT = "/lib/python"  # packages of others
@@ -33,11 +33,11 @@ class Sources:
 
     def commented(self) -> Iterator[tuple[str, str]]:
         """Path and text of each file whose comments may accept faults; of Python, as much as rules read of it."""
-        budget = PythonBudget()
+        budget, names = PythonBudget(), {CONFIG, *(form.recipe for form in source_forms())}
         for path, entry in self._entries.items():
             name = entry.path.rpartition("/")[2]
             is_python = name.endswith(".py") and _ENVIRONMENT not in path
-            if not (is_python or name in (CONFIG, RECIPE)) or not entry.data or MARK.encode() not in entry.data:
+            if not (is_python or name in names) or not entry.data or MARK.encode() not in entry.data:
                 continue
             if not is_python or budget.may_parse(entry.data):
                 yield path, entry.text or ""

@@ -2,7 +2,6 @@
 
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import environment_of, has_stub, reference
-from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of
@@ -15,7 +14,6 @@ def step_python(model: Model, destination: Destination) -> str:
         return packed.pythons[0] if packed and len(packed.pythons) == 1 else ""
     if has_stub(model) or (destination.image and not image_of(destination)):
         return ""
-    for _, spec, environment in environment_files(model.repository):
-        if model.folder in environment.steps and spec.python:
-            return spec.python
-    return python_of(model.repository, destination)[0]
+    recipe = model.repository.recipe
+    asked_for = recipe.python_of(model.folder) if recipe else ""
+    return asked_for or python_of(model.repository, destination)[0]

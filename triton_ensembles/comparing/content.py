@@ -14,10 +14,10 @@ from triton_ensembles.archive.tar_stream import TarStream
 from triton_ensembles.archive.tree import Entry, Kind, join
 from triton_ensembles.checking.built_for import manifest, measured, table
 from triton_ensembles.checking.environments import used_environments
-from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.repository import Form, Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.files import file_digest
+from triton_ensembles.recipe_rules.recipe_of import environment_files
 from triton_ensembles.runtime.fused.plan import DIGEST, PLAN
 from triton_ensembles.triton.dockerfile import dockerfile_of
 

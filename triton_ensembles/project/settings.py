@@ -11,8 +11,7 @@ from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.spelling import choices, nearest, suggestion
-from triton_ensembles.project.location import SETTINGS, settings_of
-from triton_ensembles.project.recipe.places import line_naming
+from triton_ensembles.ground.toml_tables import SETTINGS, line_naming, settings_of
 from triton_ensembles.triton.releases import check_image, check_instance, image_named
 from triton_ensembles.triton.targets import NAMES
 

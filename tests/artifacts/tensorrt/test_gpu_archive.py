@@ -17,7 +17,7 @@ from tests.places import borrowed
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.server.home import find_home
 from triton_ensembles.server.triton_server import TritonServer

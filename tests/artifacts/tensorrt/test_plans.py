@@ -16,7 +16,7 @@ from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.made.tensorrt_plans import find_plans
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.reader import read_recipe

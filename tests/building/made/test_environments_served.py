@@ -17,7 +17,7 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.building.made.environments import steps_that_import
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.ground.errors import EnsembleError

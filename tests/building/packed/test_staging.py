@@ -12,7 +12,7 @@ from tests.files import write_files
 from triton_ensembles.building.made.environments import MadeEnvironment
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.planned.plan import plan_build
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config

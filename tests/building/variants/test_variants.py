@@ -20,7 +20,7 @@ from triton_ensembles.building.variants.checked import Checks
 from triton_ensembles.building.variants.own_files import _Bucket
 from triton_ensembles.building.variants.table import read_table
 from triton_ensembles.building.variants.written import write_variants
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest

@@ -18,7 +18,7 @@ from triton_ensembles.building.made.downloads import Download, MissingError, Unr
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest, locked, write_whole
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.project.recipe.places import line_naming
+from triton_ensembles.ground.toml_tables import line_naming
 from triton_ensembles.project.recipe.source import PathPlace, Source
 
 

@@ -1,6 +1,6 @@
 """Fuses the models of a build plan into one: the config of that model, and the plan of its run.
 
-What it does is described in ``runtime/fused``; the rules of ``check`` in rules/recipe/fused.py say what
+What it does is described in ``runtime/fused``; the rules of ``check`` in recipe_rules/rules/fused.py say what
 cannot be fused.
 """
 

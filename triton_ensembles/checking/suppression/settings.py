@@ -20,8 +20,7 @@ from triton_ensembles.checking.rule import REGISTERED, cure_for
 from triton_ensembles.checking.suppression.accepted import Accepted
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.spelling import choices, suggestion
-from triton_ensembles.project.location import SETTINGS, settings_of
-from triton_ensembles.project.recipe.places import line_naming
+from triton_ensembles.ground.toml_tables import SETTINGS, line_naming, settings_of
 
 _TABLE = ("tool", "triton-ensembles", "check")
 _SHOWN = f"[{'.'.join(_TABLE)}]"

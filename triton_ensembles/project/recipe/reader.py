@@ -11,7 +11,8 @@ from pydantic_core import ErrorDetails
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import parse_toml, read_text
 from triton_ensembles.ground.spelling import nearest
-from triton_ensembles.project.recipe.places import RECIPE, line_naming
+from triton_ensembles.ground.toml_tables import line_naming
+from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.project.recipe.schema import Recipe
 from triton_ensembles.project.recipe.values import UnknownNameError
 from triton_ensembles.version import __version__

@@ -8,7 +8,7 @@ import pytest
 from tests.checking import test_cases
 from tests.checking.packing import MODEL_PY, Content, ensemble_of, python_step, write_folder
 from tests.checking.test_cases import example, read
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import IDENTITY
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.ground.errors import EnsembleError

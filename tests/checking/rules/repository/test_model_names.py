@@ -7,7 +7,7 @@ import tritonclient.http
 
 from tests.checking.packing import MODEL_PY, ensemble_of, python_step
 from tests.running import serving
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.server.triton_server import TritonServer

@@ -92,7 +92,5 @@ def _is_tool(module: Import, destination: Destination) -> bool:
 
 def _gets_environment(model: Model) -> bool:
     """Return whether the build gives the step an environment; an invalid recipe may mean to."""
-    if not model.repository.builds or model.repository.recipe is None:
-        return False
-    recipe = model.repository.recipe.recipe
-    return recipe is None or any(model.folder in environment.steps for environment in recipe.environments.values())
+    recipe = model.repository.recipe
+    return recipe is not None and recipe.gives_environment(model.folder)

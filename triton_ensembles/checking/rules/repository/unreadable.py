@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.checking.rule import Finding, Place, Repository, rule
-from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.checking.rule import Finding, Repository, rule
 
 _UNPACKS = "SageMaker unpacks ModelDataUrl as gzip of tar: AWS, 'Use your own inference code with hosting services'"
 
@@ -55,10 +54,3 @@ _problem(
     "neither Triton nor the build can read it",
     "change its permissions",
 )
-
-
-@rule("ensemble.toml is a valid recipe", source="the build of this project reads it: triton_ensembles/project/recipe")
-def recipe_unreadable(repository: Repository) -> Iterator[Finding]:
-    for error in repository.recipe.faults if repository.recipe else ():
-        place = Place(repository.place(RECIPE).path, error.line or 0)
-        yield Finding(place, error.message, "the build stops here", error.cure or "correct the line")

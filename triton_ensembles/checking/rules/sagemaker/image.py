@@ -9,6 +9,7 @@ from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.backends import ENSEMBLE, SERVER_BRANCHES, backend_meant
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import backends_of, image_of, instance_of, is_cpu_image, releases
+from triton_ensembles.triton.targets import GPU_BACKENDS
 
 
 @warning("The image is one of Triton's releases", source="releases.csv")
@@ -53,7 +54,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     if backend == "tensorrt" and _reason_without_gpu(model, destination):  # instance-without-gpu reports it
         return
     recipe = model.repository.recipe
-    if recipe and recipe.makes_model_for(model.folder, backends):
+    if recipe and recipe.makes_model_for(model.folder, [known for known in GPU_BACKENDS if known in backends]):
         return
     if model.has_library(f"libtriton_{backend}.so") or not _is_plain(destination.image):
         return

@@ -9,7 +9,6 @@ from triton_ensembles.checking.python.examples import CALLING, class_model
 from triton_ensembles.checking.python.model_calls import model_calls
 from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, note, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker, is_served, loaded_models, served_models
-from triton_ensembles.checking.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.checking.tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.ground.spelling import suggestion
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
@@ -145,7 +144,8 @@ def sagemaker_batch_too_large(repository: Repository, destination: Destination) 
 def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Model, int]]:
     """The model that clients invoke and the bytes of one row of its inputs, where that is a fixed number."""
     models = served_models(repository, destination) if for_sagemaker(repository, destination) else []
-    if models and repository.builds and (written := repository.model(ENSEMBLE_FOLDER)):
+    recipe = repository.recipe
+    if models and recipe and (written := repository.model(recipe.ensemble_folder)):
         models = [written]
     for model in models if len(models) == 1 else ():
         size = sum(_size(tensor) for tensor in model.config.input if not tensor.optional)

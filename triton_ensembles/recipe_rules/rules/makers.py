@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from triton_ensembles.checking.recipe_files import project_of, recipe_of
 from triton_ensembles.checking.rule import Destination, Finding, Repository, rule
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.spelling import listed, nearest, suggestion
 from triton_ensembles.project.recipe.artifact_kinds import NEEDS, SCRIPT
 from triton_ensembles.project.recipe.plan_precision import refuse_precision
+from triton_ensembles.recipe_rules.recipe_of import project_of, recipe_of, recipe_place
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.triton.releases import image_of
 
@@ -32,7 +32,7 @@ def recipe_maker_options(repository: Repository, destination: Destination) -> It
             try:
                 refuse_precision(path, options, image.tensorrt if image else "")
             except EnsembleError as error:
-                yield Finding(repository.recipe_place("precision"), error.message, "the build refuses it", error.cure)
+                yield Finding(recipe_place(repository, "precision"), error.message, "the build refuses it", error.cure)
         needs = NEEDS[maker]
         known = {**needs.options, **needs.optional}
         unknown = [name for name in options if name not in known and not needs.any_options]
@@ -40,18 +40,18 @@ def recipe_maker_options(repository: Repository, destination: Destination) -> It
             message = f"{path}: the maker {maker} has no option '{name}'"
             options_known = f"its options are {listed(list(known))}" if known else "delete it"
             cure = suggestion(name, known) or options_known
-            yield Finding(repository.recipe_place(name), message, "the build ignores it", cure)
+            yield Finding(recipe_place(repository, name), message, "the build ignores it", cure)
         for name, kind in known.items():
             if name in options and type(options[name]) is not kind:
                 wrong = f"is {_TYPES[kind]}, and here it is {_TYPES[type(options[name])]}"
                 message = f"{path}: the option '{name}' of the maker {maker} {wrong}"
                 effect = "the build fails"
-                yield Finding(repository.recipe_place(name), message, effect, f"write {name} = {_FORMS[kind]}")
+                yield Finding(recipe_place(repository, name), message, effect, f"write {name} = {_FORMS[kind]}")
         for name in needs.options:
             if name not in options and not nearest(name, unknown):
                 message = f"{path}: the maker {maker} needs an option '{name}', and the recipe gives none"
                 cure = f'write {name} = "…"' if maker == SCRIPT else f"write options = {{ {name} = … }}"
-                yield Finding(repository.recipe_place(path), message, "the build fails", cure)
+                yield Finding(recipe_place(repository, path), message, "the build fails", cure)
 
 
 @rule("A maker gets the files that it reads")
@@ -63,19 +63,19 @@ def recipe_maker_files(repository: Repository) -> Iterator[Finding]:
         if needs.file and artifact.file is None and artifact.needs is None:
             message = f"{artifact.path}: the maker {artifact.maker} reads one file, and the recipe names none"
             cure = f'write file = "{files[0]}"' if len(files) == 1 else 'write file = "…", a file of the source'
-            yield Finding(repository.recipe_place(artifact.path), message, "the build refuses it", cure)
+            yield Finding(recipe_place(repository, artifact.path), message, "the build refuses it", cure)
         elif (needs.files or (needs.file and artifact.needs is None)) and artifact.source is None:
             message = (
                 f"{artifact.path}: the maker {artifact.maker} reads the files of a source, and the recipe names none"
             )
             cure = 'write source = "…", a name in [sources]'
-            yield Finding(repository.recipe_place(artifact.path), message, "the build fails", cure)
+            yield Finding(recipe_place(repository, artifact.path), message, "the build fails", cure)
     for path, _, options in _calls(repository):
         script = options.get(PIPELINE)
         if project is not None and isinstance(script, str) and not (project / script).is_file():
             message = f"{path}: there is no pipeline {shown(project / script)}"
             cure = "write the script; its path is relative to the project"
-            yield Finding(repository.recipe_place(script), message, "the build refuses it", cure)
+            yield Finding(recipe_place(repository, script), message, "the build refuses it", cure)
 
 
 @rule("An artifact is a file of a step that nothing else writes")
@@ -97,7 +97,9 @@ def recipe_artifact_path(repository: Repository) -> Iterator[Finding]:
                 "the last one written wins" if artifact.path in seen or parts[1:] == (CONFIG,) else "the build fails"
             )
             cure = "write <step>/<version>/<file>" if len(parts) < 2 else "remove it, or give it another path"
-            yield Finding(repository.recipe_place(artifact.path), f"the artifact '{artifact.path}' {why}", effect, cure)
+            yield Finding(
+                recipe_place(repository, artifact.path), f"the artifact '{artifact.path}' {why}", effect, cure
+            )
         seen.add(artifact.path)
 
 

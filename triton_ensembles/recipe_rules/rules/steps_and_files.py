@@ -6,16 +6,24 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind
-from triton_ensembles.checking.recipe_files import environment_file, packed_files, project_of, recipe_of
 from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, rule, warning
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import read_text
 from triton_ensembles.ground.spelling import choices, listed, suggestion
 from triton_ensembles.project.recipe.places import LOCK_LINE, LOCKS, LONGEST_LOCK, RECIPE
+from triton_ensembles.recipe_rules.recipe_of import packed_files, project_of, recipe_of, recipe_place, source_recipe
 from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.pip_server import STUB_PYTHONS
 
 SOURCE = "the build refuses it, or makes nothing of it"
+
+
+@rule("ensemble.toml is a valid recipe", source="the build of this project reads it: triton_ensembles/project/recipe")
+def recipe_unreadable(repository: Repository) -> Iterator[Finding]:
+    source = source_recipe(repository)
+    for error in source.faults if source else ():
+        place = Place(repository.place(RECIPE).path, error.line or 0)
+        yield Finding(place, error.message, "the build stops here", error.cure or "correct the line")
 
 
 @rule("A recipe names steps that exist")
@@ -25,7 +33,7 @@ def recipe_step_unknown(repository: Repository) -> Iterator[Finding]:
         if step not in folders:
             message = f"the recipe names a step '{step}', which does not exist"
             cure = suggestion(step, folders) or f"the folder has {choices(folders)}"
-            yield Finding(repository.recipe_place(step), message, "the build refuses it", cure)
+            yield Finding(recipe_place(repository, step), message, "the build refuses it", cure)
 
 
 @rule("A folder of ensembles/ has one model that is an ensemble")
@@ -76,18 +84,18 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
             there = [item.name for item in near.iterdir()] if near.is_dir() else []
             message = f"the recipe names {shown(project / path)}, which does not exist"
             cure = suggestion(path.rpartition("/")[2], there) or "write the file; its path is relative to the project"
-            yield Finding(repository.recipe_place(path), message, "the build refuses it", cure)
+            yield Finding(recipe_place(repository, path), message, "the build refuses it", cure)
 
 
 @rule("The environment files of a recipe can be read")
 def recipe_environment_file(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    recipe, project = recipe_of(repository), project_of(repository)
-    for environment in recipe.environments.values() if recipe and project else ():
-        assert project is not None
+    source, project = source_recipe(repository), project_of(repository)
+    for environment in source.recipe.environments.values() if source and source.recipe and project else ():
+        assert source is not None and project is not None
         if not (project / environment.file).is_file():  # recipe-file-missing reports it
             continue
         try:
-            spec = environment_file(repository, project / environment.file)
+            spec = source.environments.spec(project / environment.file)
             if environment.kind == "wheels" or destination.device == "fused":
                 spec.pip_requirements  # noqa: B018  # pip alone installs them
         except EnsembleError as error:
@@ -138,7 +146,7 @@ def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
             kind = "an ensemble" if model.is_ensemble else f"a model of the {backend} backend"
             message = f"'{step}' gets an environment, and it is " + kind
             effect = "Triton does not use it"
-            yield Finding(repository.recipe_place(step), message, effect, "name the Python steps only")
+            yield Finding(recipe_place(repository, step), message, effect, "name the Python steps only")
 
 
 @warning("Every source of a recipe is used")
@@ -149,7 +157,7 @@ def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
         if name not in used:
             message = f"no artifact uses the source '{name}'"
             cure = f'write source = "{name}" into the artifact that it is for, or remove it'
-            yield Finding(repository.recipe_place(name), message, "the build downloads nothing from it", cure)
+            yield Finding(recipe_place(repository, name), message, "the build downloads nothing from it", cure)
 
 
 @warning("The files of a source that no other place has are on this machine")
@@ -164,7 +172,7 @@ def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
             message = f"the source '{name}' has no {listed(missing)} at {places}"
             effect = "the build refuses it here, or takes random weights"
             cure = "correct the path, which is relative to the project; or build with --weights-dir"
-            yield Finding(repository.recipe_place(missing[0]), message, effect, cure)
+            yield Finding(recipe_place(repository, missing[0]), message, effect, cure)
 
 
 def _steps(repository: Repository) -> list[str]:

@@ -10,7 +10,6 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from triton_ensembles.checking.packages import WRONG_NUMPY
-from triton_ensembles.checking.recipe_files import environment_files, packed_files
 from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, Server, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
@@ -18,6 +17,7 @@ from triton_ensembles.ground.files import read_text
 from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.project.recipe.environment_file import EnvironmentSpec
 from triton_ensembles.project.recipe.places import LOCKS, LONGEST_LOCK
+from triton_ensembles.recipe_rules.recipe_of import environment_files, packed_files
 from triton_ensembles.triton.releases import Release, release_of
 
 SERVER = Server.ACCEPTS

@@ -1,11 +1,13 @@
 """Folders of ensembles/: the recipe, and the files that may be missing. cases/recipe-*.yaml have what fits a table."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from triton_ensembles.checking import check
+from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
@@ -55,6 +57,23 @@ def rules(mine: Path, *target: str) -> list[str]:
 def test_only_a_file_that_the_recipe_makes_may_be_missing(recipe: str | None, expected: object, tmp_path: Path) -> None:
     """Otherwise every fresh clone is full of faults, or a step passes although nothing makes its file."""
     assert rules(project(tmp_path, recipe), "cpu") == expected
+
+
+def test_without_the_rules_about_recipes_a_folder_is_as_triton_reads_it(tmp_path: Path) -> None:
+    """Otherwise the checker is of no use to those who build in another way."""
+    script = "\n".join([
+        "import sys",
+        "from pathlib import Path",
+        "from triton_ensembles.checking.extensions import EXTENSIONS",
+        "EXTENSIONS.clear()",
+        "from triton_ensembles.checking.checker import check",
+        "print(*sorted(fault.rule for fault in check([Path(sys.argv[1])]).faults), *sys.modules)",
+    ])  # fmt: skip
+    mine = project(tmp_path, RECIPE)
+    arguments = [sys.executable, "-c", script, str(mine)]
+    words = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.split()
+    assert words[0] == "version-not-available"
+    assert not [word for word in words if word.startswith("triton_ensembles.project")]
 
 
 def test_a_step_may_have_another_file_for_an_image_that_lacks_its_backend(tmp_path: Path) -> None:

@@ -19,12 +19,12 @@ from triton_ensembles.checking.python.examples import CALLING, class_model
 from triton_ensembles.checking.python.model_calls import calls_between, model_calls
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, every_call
-from triton_ensembles.checking.recipe_files import environment_files
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Place, Repository, Server, rule
 from triton_ensembles.checking.staging_example import default_files
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.spelling import suggestion
 from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.recipe_rules.recipe_of import environment_files
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.triton.backends import backend_meant
 
@@ -135,7 +135,7 @@ def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     if backend_meant(backend):  # backend-misspelt
         return
     recipe = model.repository.recipe
-    if recipe and (recipe.recipe is None or any(recipe.recipe.model_for(model.folder, engine) for engine in ENGINES)):
+    if recipe and recipe.makes_model_for(model.folder, ENGINES):
         return
     message = f"{model.folder} cannot be fused: there is no engine for the backend {backend}"
     effect = "a fused ensemble brings its engines, and can bring those of " + ", ".join(ENGINES)

@@ -1,1 +1,0 @@
-"""Rules about recipes: what the build refuses."""
