@@ -8,7 +8,7 @@ from typing import Unpack
 from triton_ensembles.server.sagemaker_entry_point import server_command
 from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
 from triton_ensembles.server.secret import ALL, LOADING, covers_sagemaker
-from triton_ensembles.server.server_process import Reach, ServerOptions, ServerProcess
+from triton_ensembles.server.server_process import LOAD_THREADS, Reach, ServerOptions, ServerProcess
 from triton_ensembles.triton.destination import LOCAL
 from triton_ensembles.triton.sagemaker_variables import ALLOW_METRICS, MULTI_MODEL, Release, honored
 
@@ -18,6 +18,8 @@ _PORTS = frozenset({"SAGEMAKER_SAFE_PORT_RANGE", "SAGEMAKER_TRITON_METRICS_PORT"
 _SUMMARIES = ("latencies=true", "quantiles=0.5:0.05,0.9:0.01,0.99:0.001")
 # Variables of a container that must not reach the server on this machine.
 _NOT_PASSED = frozenset({"PATH", "LD_LIBRARY_PATH"})
+# With Triton's 4, as many loads that never end would stop all others. On AWS they do.
+_LOAD_THREADS = 64
 _METRICS_ON = ("--allow-metrics=true", "--allow-metrics=True", "--allow-metrics=1")
 
 
@@ -66,6 +68,8 @@ class SageMakerServer(ServerProcess):
             own += self.secret.demanded(self.version, http=ALL, grpc=ALL)
         elif covers_sagemaker(self.version):
             own += self.secret.demanded(self.version, http=ALL, grpc=LOADING)
+        if not any(flag.startswith(LOAD_THREADS) for flag in command.arguments):
+            own.append(f"{LOAD_THREADS}{_LOAD_THREADS}")
         own += [f"--metrics-config=summary_{summary}" for summary in _SUMMARIES]
         passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}
         self.command = replace(command, arguments=(*command.arguments, *own), environment=passed, contained=True)

@@ -32,6 +32,8 @@ EXIT_SECONDS = 10
 # A variable that every process of a server inherits, also one in a session of its own; its value is unique.
 _MARK = "TRITON_ENSEMBLES_SERVER"
 BUSY_ABORT = "boost::interprocess::lock_exception"
+LOAD_THREADS = "--model-load-thread-count="
+_LOAD_THREADS = 4  # Triton's default
 _ROUNDS = 5  # of ending such processes, which may start others meanwhile
 # Variables that every container has. PATH is that of the stubs.
 _OF_A_CONTAINER = frozenset({"HOME", "HOSTNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "USER"})
@@ -259,6 +261,12 @@ class ServerProcess:
         except BaseException:
             self.stop()
             raise
+
+    @property
+    def load_threads(self) -> int:
+        """How many models it loads at a time; a load that never ends keeps one for ever."""
+        given = [flag.removeprefix(LOAD_THREADS) for flag in self.command.arguments if flag.startswith(LOAD_THREADS)]
+        return int(given[-1]) if given and given[-1].isdecimal() else _LOAD_THREADS
 
     def alive(self) -> bool:
         return self._process is not None and not processes.has_ended(self._process.pid)

@@ -1,6 +1,8 @@
 """A server that dies at the worst moment, and loads that never end: which request fails, and that no other does."""
 
 import asyncio
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -8,13 +10,14 @@ from typing import Any
 import pytest
 
 from tests.endpoint.hosting.archives import CONFIG, Gate, model
-from tests.endpoint.hosting.conftest import Host
+from tests.endpoint.hosting.conftest import Host, eventually
 from tests.processes import alive, wait_for_end
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
-from triton_ensembles.endpoint.hosting.model_processes import Usage
+from triton_ensembles.endpoint.hosting.model_processes import Usage, is_stub
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
+from triton_ensembles.ground.processes import descendants
 
 pytestmark = pytest.mark.anyio
 
@@ -114,10 +117,38 @@ async def test_a_load_that_triton_never_answers_fails_with_its_reason_and_holds_
         with pytest.raises(ModelError, match=REASON):  # Triton is not asked again
             await host.ask("empty.tar.gz")
     assert host.variant.snapshot().instances[0].restarts == 0
-    host.put("empty.tar.gz", model("empty"))  # corrected: Triton takes its name only after a restart
+    host.put("empty.tar.gz", model("empty"))  # corrected
     assert await host.ask("empty.tar.gz", 3) == [3]
     assert await host.ask("good.tar.gz", 4) == [4]
-    assert host.variant.snapshot().instances[0].restarts == 1
+    assert host.variant.snapshot().instances[0].restarts == 0
+
+
+async def test_several_loads_that_never_end_hold_nobody_up(host: Host) -> None:
+    """Triton loads four models at a time: four such archives would stop all cold starts."""
+    for number in range(6):
+        files = {"empty/config.pbtxt": CONFIG.format(name="empty").encode(), "empty/1/README.md": b"%d" % number}
+        host.put(f"empty{number}.tar.gz", files)
+    host.put("good.tar.gz", model())
+    await host.start()
+    for number in range(6):
+        with pytest.raises(ModelError, match="model file not found"):
+            await host.ask(f"empty{number}.tar.gz")
+    async with asyncio.timeout(120):
+        assert await host.ask("good.tar.gz", 2) == [2]
+    assert host.variant.snapshot().instances[0].restarts == 0
+
+
+async def test_a_load_whose_stub_is_killed_fails_and_does_not_wait_for_its_time(host: Host) -> None:
+    """The kernel does that when memory is short; Triton waits for the stub's first message for ever."""
+    host.put("slow.tar.gz", model("slow"))
+    await host.start()
+    load = asyncio.create_task(host.ask("slow.tar.gz"))
+    await eventually(lambda: any(map(is_stub, descendants(host.pid()))))
+    for pid in filter(is_stub, descendants(host.pid())):
+        os.kill(pid, signal.SIGKILL)
+    with pytest.raises(ModelError, match="ended while it started"):
+        await load
+    assert host.variant.snapshot().instances[0].restarts == 0
 
 
 async def test_a_load_that_takes_too_long_loses_only_its_own_model(host: Host, tmp_path: Path) -> None:

@@ -96,6 +96,11 @@ class Container:
         self.restarts = 0
 
     @property
+    def has_stubs(self) -> bool:
+        """Whether every model has processes of its own, as those of this project's backends have."""
+        return self._launch.home is None
+
+    @property
     def ready(self) -> bool:
         return self._up.is_set()
 

@@ -31,9 +31,10 @@ class NoDiskSpace(Exception):
     """The file system is full, although the budget is not."""
 
 
-def model_hash(url: str, target_model: str = "") -> str:
-    """The model's id in the container, which only accepts letters, digits, dots and underscores."""
-    return hashlib.sha256(f"{url} {target_model}".rstrip().encode()).hexdigest()[:32]
+def model_hash(url: str, target_model: str = "", taken: int = 0) -> str:
+    """Return the model's id in the container, which only accepts letters, digits, dots and underscores; another one
+    where ``taken`` ids of this model are those of loads that never end."""
+    return hashlib.sha256(f"{url} {target_model} {taken or ''}".rstrip().encode()).hexdigest()[:32]
 
 
 class Disk:

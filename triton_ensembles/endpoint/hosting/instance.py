@@ -163,6 +163,8 @@ class Instance:
 
     async def _send(self, model: Model, api: TritonApi, request: Invocation) -> Reply:
         seconds = self._budgets.invoke_seconds
+        if model.alias:
+            request = request._replace(target_model=model.alias)
         try:
             return await api.invoke(model.invoke_path, request, seconds)
         except ContainerAnswered as answer:
@@ -174,7 +176,7 @@ class Instance:
         if answer.status == faults.OUT_OF_RESOURCES:
             return await self._models.evict_other(model)
         # On a slow machine, its lookup may still meet a load (call_order.py); nothing was executed then.
-        return model.loaded and answer.message == _NOT_FOUND.format(model.target_model)
+        return model.loaded and answer.message == _NOT_FOUND.format(model.name_in_container)
 
     def _done(self, model: Model) -> None:
         self.in_flight -= 1

@@ -1,6 +1,7 @@
 """The models in the container's memory: loaded, unloaded, and evicted when there is not enough memory."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -25,7 +26,9 @@ from triton_ensembles.server.server_process import EXIT_SECONDS
 
 _LOOK_SECONDS = 0.5  # between looks at the log for the reason of a load that will never end
 _CANCEL_SECONDS = 10.0  # in which Triton answers a load whose processes have been killed
-_MOST_STUCK = 8  # loads that never end, each of which takes one of the server's 64 threads
+_MOST_STUCK = 8  # loads that never end, each of which takes one of the server's threads
+_NO_STUB_SECONDS = 20.0  # without any process of a model, after which its load never ends
+_STUB_KILLED = "its Python process ended while it started: the kernel kills it when memory is short"
 
 
 class _NeverLoaded(Exception):
@@ -34,8 +37,9 @@ class _NeverLoaded(Exception):
 
 @dataclass(frozen=True)
 class _StuckLoad:
-    """A load that a server is still working on, and will be until it ends: it knows the model's name no other way."""
+    """A load that a server is still working on, and will be until it ends: it refuses the model's id as long."""
 
+    target_model: str
     api: TritonApi
     content: frozenset[tuple[str, int, int]]
     reason: str
@@ -57,7 +61,7 @@ class MemoryCache:
         self._report = report
         self._sizes = ModelSizes()
         self._calls = ContainerCalls(models)
-        self._stuck: dict[str, _StuckLoad] = {}
+        self._stuck: list[_StuckLoad] = []
         self._admission = Admission(container, models, self._sizes, budgets, self._unload)
         self.after_load: Callable[[Model], Awaitable[None]]
 
@@ -128,7 +132,7 @@ class MemoryCache:
         model.api = api = await self._container.api()
         model.state = ModelState.LOADING
         try:
-            await self._forget_stuck_load(model, api)
+            self._refuse_stuck(model, api)
             try:
                 seconds = await self._load_despite_507(model, api, load)
             finally:  # Triton keeps what it has unpacked, whatever became of the model
@@ -206,35 +210,34 @@ class MemoryCache:
                 raise faults.died_while_loading(name, reasons) from None
             except _NeverLoaded as error:
                 self._container.stuck = True  # its thread stays
-                self._stuck = {hash: load for hash, load in self._stuck.items() if load.api is api}
-                self._stuck[model.hash] = _StuckLoad(api, _content(folder), str(error))
-                if len(self._stuck) >= _MOST_STUCK:
+                stuck = [load for load in self._stuck if load.api is api]
+                self._stuck = [*stuck, _StuckLoad(name, api, _content(folder), str(error))]
+                if len(self._stuck) >= min(_MOST_STUCK, server.load_threads - 1):
                     await self._container.kill(api)
                 raise faults.never_loaded(name, str(error)) from None
             except TimeoutError:
                 raise faults.load_timed_out(name, self._budgets.load_seconds, api.closed) from None
             return time.monotonic() - began
 
-    async def _forget_stuck_load(self, model: Model, api: TritonApi) -> None:
-        """See to it that the server may load a model whose load it has not ended, if it is another archive by now.
+    def stuck_loads_of(self, target_model: str) -> int:
+        """Return how many of its loads the present server will never end: it takes a corrected archive by another id
+        and name only."""
+        return sum(load.target_model == target_model and not load.api.closed for load in self._stuck)
 
-        Raises ModelError for the same archive, and ContainerDied for another one, since the server was restarted:
-        Triton refuses the name as long as it loads it.
-        """
-        stuck = self._stuck.pop(model.hash, None)
-        if stuck is None or stuck.api is not api:
-            return
-        if stuck.content == _content(self._disk.url_to_load(model.hash)):
-            self._stuck[model.hash] = stuck
-            raise faults.never_loaded(model.target_model, stuck.reason)
-        await self._container.kill(api)
-        raise ContainerDied
+    def _refuse_stuck(self, model: Model, api: TritonApi) -> None:
+        """Raise ModelError for an archive whose load the server has not ended."""
+        content = _content(self._disk.url_to_load(model.hash))
+        for stuck in self._stuck:
+            if (stuck.api, stuck.target_model, stuck.content) == (api, model.target_model, content):
+                raise faults.never_loaded(model.target_model, stuck.reason)
 
     async def _request_load(self, model: Model, api: TritonApi, log_start: int) -> None:
         """Raises ContainerAnswered, ContainerDied, _NeverLoaded, or TimeoutError when the load has been ended."""
         folder, server = self._disk.url_to_load(model.hash), self._container.server
-        load = asyncio.create_task(api.load(model.hash, folder, model.target_model))
+        load = asyncio.create_task(api.load(model.hash, folder, model.name_in_container))
         limit = time.monotonic() + self._budgets.load_seconds
+        # When a process of the model was last there. Before its first one, Triton may unpack an environment for long.
+        seen = math.inf if any(folder.rglob("*.tar.gz")) or not self._container.has_stubs else time.monotonic()
         try:
             while (remaining := limit - time.monotonic()) > 0:
                 await asyncio.wait([load], timeout=min(remaining, _LOOK_SECONDS))
@@ -242,6 +245,10 @@ class MemoryCache:
                     break
                 if reason := await asyncio.to_thread(server.stuck_load, log_start, folder):
                     raise _NeverLoaded(reason)
+                if await self._container.has_processes(model.hash):
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > _NO_STUB_SECONDS:
+                    raise _NeverLoaded(_STUB_KILLED)
             else:
                 await self._container.end_steps(model.hash)
                 await asyncio.wait([load], timeout=_CANCEL_SECONDS)
@@ -265,7 +272,7 @@ class MemoryCache:
         try:
             async with self._calls.call(model), self._container.ending(model.hash) as wait_until_ended:
                 async with asyncio.timeout(self._budgets.load_seconds):
-                    await api.unload(model.hash, name)
+                    await api.unload(model.hash, model.name_in_container)
                 self._warn_of(model, await wait_until_ended())
         except ContainerDied:
             pass
@@ -295,5 +302,5 @@ class MemoryCache:
 
 def _content(folder: Path) -> frozenset[tuple[str, int, int]]:
     """The files below ``folder`` with their sizes and times, by which a corrected archive differs."""
-    files = ((str(path), path.stat()) for path in folder.rglob("*") if path.is_file())
+    files = ((str(path.relative_to(folder)), path.stat()) for path in folder.rglob("*") if path.is_file())
     return frozenset((path, facts.st_size, facts.st_mtime_ns) for path, facts in files)

@@ -33,6 +33,7 @@ class Model:
     target_model: str
     hash: str
     invoke_path: str  # on the container's port
+    alias: str = ""  # the container's name for it, where a load that never ends has that of the target model
     api: TritonApi | None = None  # of the server that loaded it; no other server knows the model
     state: ModelState = ModelState.WAITING
     disk_bytes: int = 0
@@ -52,6 +53,10 @@ class Model:
     load_task: asyncio.Task[None] | None = None
     behind: int = 0  # of the present cold start, as in ColdStart
     waits_for: str = ""  # or has waited for, of late: "other loads", "memory", "disk space" or "its unload"
+
+    @property
+    def name_in_container(self) -> str:
+        return self.alias or self.target_model
 
     @property
     def loaded(self) -> bool:

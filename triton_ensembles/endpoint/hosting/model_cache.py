@@ -52,8 +52,10 @@ class ModelCache:
         model = self._models.get(target_model)
         if model is None:
             # Not of the object's URL: "x" and "/x" after a prefix without a slash are two models, as on AWS.
-            hash = model_hash(self._spec.model_data_url, target_model)
-            model = Model(target_model, hash, f"/models/{hash}/invoke")
+            taken = self._memory.stuck_loads_of(target_model)
+            hash = model_hash(self._spec.model_data_url, target_model, taken)
+            alias = f"{target_model}-{taken + 1}" if taken else ""
+            model = Model(target_model, hash, f"/models/{hash}/invoke", alias)
             self._models[target_model] = model
         model.begin()
         hit = model.loaded
