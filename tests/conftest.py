@@ -1,5 +1,6 @@
 """The expensive things, made once: every ensemble built as `make build-ensembles` builds them, and one real server."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 import tritonclient.http as http
 
 from checkout import BUILD, DIST, ENSEMBLES
-from tests import tiers
+from tests import order
 from tests.chain import build_fused_chain
 from tests.checking import verdicts
 from tests.places import builder_of
@@ -32,14 +33,18 @@ pytest_plugins = [
     "triton_ensembles.pytest_plugin",
 ]
 
+_SLOW_FILE = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    return True if config.getoption("-m") == "not slow" and tiers.without_quick(collection_path) else None
+    """Without its slow half, do not even import a file that is slow as a whole, nor the frameworks that it imports."""
+    if config.getoption("-m") != "not slow" or collection_path.suffix != ".py":
+        return None
+    return True if _SLOW_FILE.search(collection_path.read_text()) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    tiers.mark_slow(items)
-    tiers.sort(items)
+    order.sort(items)
 
 
 def pytest_sessionfinish() -> None:

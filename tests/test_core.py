@@ -18,6 +18,8 @@ from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
 from triton_ensembles.ground.extras import MODULES
 from triton_ensembles.triton.model_config_message import DESCRIPTOR
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.fuzz import KEPT, ROOT
+
+pytestmark = pytest.mark.slow
 
 WRONG = """
 from hypothesis import given, strategies as st

@@ -17,6 +17,8 @@ from tests.strangers.networks import copy_of
 from triton_ensembles.ground.files import size_of
 from triton_ensembles.server.interpreter import find_interpreter
 
+pytestmark = pytest.mark.slow
+
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 _PYTEST = ("pytest", "pytest-xdist", "pytest-timeout", "anyio", "hypothesis")  # what registers with pytest here
 _LARGEST = 60e6  # bytes of the core, without numpy and protobuf

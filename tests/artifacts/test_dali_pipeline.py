@@ -19,6 +19,8 @@ from triton_ensembles.artifacts.dali_pipeline import dali_folder, full_version, 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.releases import releases
 
+pytestmark = pytest.mark.slow
+
 # As Triton's dali backend does: read the file, give it a batch, take its pixels. With the DALI of the folder only.
 READER = """
 import json, sys

@@ -13,6 +13,8 @@ from triton_ensembles.artifacts.accuracy_on_photographs import encoded_views
 from triton_ensembles.building.made.artifact_maker import MakerCall
 from triton_ensembles.ground.errors import EnsembleError
 
+pytestmark = pytest.mark.slow
+
 INCEPTION = ("input", "InceptionV3/Predictions/Softmax")
 SMALL = ("input", "classes/Softmax")
 

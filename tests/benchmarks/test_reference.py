@@ -19,6 +19,8 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import format_config, read_config
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def models() -> Built:

@@ -24,6 +24,8 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.payload import Payload, binary
 from triton_ensembles.server.triton_server import TritonServer
 
+pytestmark = pytest.mark.slow
+
 _LITTER = "import tempfile; open(tempfile.mkstemp()[1], 'wb').write(bytes(1 << 20))"
 _MIB = 2**20
 

@@ -11,6 +11,8 @@ from benchmarks.soak.traffic import Traffic
 from benchmarks.soak.verdict import faults
 from benchmarks.soak.watch import ROLES, Sample
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 
 

@@ -51,6 +51,7 @@ def start(places: Places) -> AbstractContextManager[subprocess.Popen[str]]:
     return running(sys.executable, "-u", "-c", code, *map(str, (places.ensembles, places.build, places.dist)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bert_trt", "digits"])
 def test_building_again_from_nothing_gives_the_same_bytes(
     built: dict[str, Built], places: Places, tmp_path: Path, name: str

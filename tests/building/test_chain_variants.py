@@ -77,6 +77,7 @@ def test_a_damaged_record_of_a_build_is_none(chain: Path, record: str) -> None:
     assert last_built(NAME, CPU.name, places) is None
 
 
+@pytest.mark.slow
 def test_a_fused_ensemble_also_leaves_the_requests_out(chain: Path) -> None:
     (chain / "first" / "examples").mkdir()
     (chain / "first" / "examples" / "x.json").write_text("{}")

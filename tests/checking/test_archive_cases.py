@@ -95,6 +95,7 @@ def test_checker_says_what_the_case_says(path: Path, tmp_path: Path) -> None:
             assert str(found[said.index(case["says"][0])].place).endswith(case["place"]), (name, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", [path for path in TABLES if "server: asked" in path.read_text()], ids=lambda path: path.stem
 )

@@ -7,6 +7,8 @@ import pytest
 from tests.checking.fidelity.__main__ import PAGE, measure
 from tests.checking.fidelity.corpus import CLASSES
 
+pytestmark = pytest.mark.slow
+
 COUNT, SEED = 60, 1
 # Refusals that are not found as errors, alarms that the server refutes, and the share of right lines, at the worst.
 WORST = {

@@ -42,6 +42,7 @@ def test_the_real_server_agrees(rule: Rule, server: ModelLoader) -> None:
         assert good.loaded, good.words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", DEADLY, ids=lambda rule: rule.id)
 def test_the_real_server_hangs_or_dies(rule: Rule, server: ModelLoader, tmp_path: Path) -> None:
     """Otherwise the checker warns of a danger that does not exist."""

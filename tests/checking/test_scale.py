@@ -16,6 +16,8 @@ from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.repository import find_repositories
 from triton_ensembles.triton.destination import Destination
 
+pytestmark = pytest.mark.slow
+
 _Made = Callable[[int], dict[str, Content]]
 _MOST_GROWTH = 1.3  # of the work for a model or a step, when there are 3 or 10 times as many of them
 

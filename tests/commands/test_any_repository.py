@@ -98,6 +98,7 @@ def test_what_does_not_load_does_not_become_an_archive(folder: Path) -> None:
     assert list((folder / "dist").iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "fused"])
 def test_a_path_whose_models_do_not_answer_is_loaded_but_not_proven(folder: Path, target: str) -> None:
     """Whoever has loaded it without --prove has heard nothing of its answers."""

@@ -109,6 +109,7 @@ def test_a_search_finds_what_is_faster_and_writes_it(project: Path, tmp_path: Pa
     assert not list((project / "build" / "cpu").glob(".*.tune"))
 
 
+@pytest.mark.slow
 def test_ctrl_c_prints_the_best_so_far_and_leaves_nothing(project: Path, tmp_path: Path) -> None:
     """Otherwise minutes of measuring are lost, or a server stays behind."""
     arguments = ["tune", NAME, "--p99", "20s", "--seconds", "0.3", "--concurrency", "1", "--output", tmp_path]

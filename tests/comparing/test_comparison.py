@@ -162,6 +162,7 @@ def test_the_names_that_a_clone_gives_count_once(old: Path, tmp_path: Path) -> N
     assert compared(first, clone)["client"] == ["bert is now called tenant"]
 
 
+@pytest.mark.slow
 def test_a_fused_clone_has_the_packages_of_its_original(fused_chain: Built, tmp_path: Path) -> None:
     """They lie in the one model, which has another name."""
     (archive,) = clone(fused_chain.archive, ["tenant"], tmp_path)

@@ -18,6 +18,8 @@ from triton_ensembles.ground.files import file_digest
 from triton_ensembles.server.interpreter import find_interpreter
 from triton_ensembles.server.triton_server import TritonServer
 
+pytestmark = pytest.mark.slow
+
 LENGTHS = """np.array(
             [[sum(len(word) == size for word, _ in Whitespace().pre_tokenize_str(t.decode())) for size in (1, 2, 3, 4)]
             for t in x[:, 0]], np.float32)"""

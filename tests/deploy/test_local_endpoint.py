@@ -42,6 +42,7 @@ def request(folder: Path, *numbers: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_all_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, built: dict[str, Built]) -> None:
     """What make upload deploy invoke status undeploy do."""
     random = [each.name for each in built.values() if each.manifest["weights"] == "random"]
@@ -119,6 +120,7 @@ def test_an_endpoint_that_cannot_start_leaves_nothing(run: Run, local: LocalEndp
     assert client.list_models()["Models"] == []
 
 
+@pytest.mark.slow
 def test_an_update_that_fails_leaves_the_old_configuration_serving(
     run: Run, local: LocalEndpoint, uploaded: Archive, tmp_path: Path
 ) -> None:
@@ -149,6 +151,7 @@ def test_a_new_archive_needs_no_new_endpoint_and_errors_are_shown(
     assert "ValidationError: Failed to download model data" in str(missing.exception)
 
 
+@pytest.mark.slow
 def test_the_example_runs(local: LocalEndpoint, built: dict[str, Built]) -> None:
     """It prints sensible answers and deletes all that it created."""
     command = [sys.executable, os.fspath(ROOT / "examples" / "sagemaker_mme.py")]

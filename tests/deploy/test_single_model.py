@@ -61,6 +61,7 @@ def deployed(run: Run, path: Path, more: str = "") -> Result:
     return run(deploy, path, *NAME, "--role", ROLE, "--single", *more.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "more", "expected"),
     [
@@ -165,6 +166,7 @@ def test_check_says_which_mode_an_archive_fits(tmp_path: Path) -> None:
         assert "error" not in checked(files, "--single")
 
 
+@pytest.mark.slow
 def test_an_ensemble_whose_step_calls_is_built_proven_and_served_for_this_mode_alone(
     run: Run, local: LocalEndpoint, tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ import triton_ensembles
 from checkout import ROOT
 from tests.docs.blocks import Block, blocks_of, type_smallest_ensemble
 
+pytestmark = pytest.mark.slow
+
 PAGE = ROOT / "docs" / "python.md"
 EXAMPLES = [(code, text) for code, text in pairwise(blocks_of(PAGE)) if code.kind == "python"]
 

@@ -74,7 +74,7 @@ def test_a_start_that_is_interrupted_leaves_no_process(tmp_path: Path, monkeypat
     assert wait_for_end([local.pid]) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
     tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -5,6 +5,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from tests.endpoint.conftest import BUCKET, Deployer, ask, page
 from tests.endpoint.hosting.archives import ensemble, model
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -60,6 +62,7 @@ def test_finer_metrics_are_kept_without_an_effect(local: LocalEndpoint, deployer
     assert "MetricsConfig is kept and has no effect here" in page(local)
 
 
+@pytest.mark.slow
 def test_tritons_metrics_come_into_the_namespace_that_the_variables_name(
     local: LocalEndpoint, deployer: Deployer, runtime: Any
 ) -> None:

@@ -145,6 +145,7 @@ def test_cloudwatch_has_the_same_numbers(deployer: Deployer, shared: str, local:
     assert cloudwatch.list_metrics(**own)["Metrics"]
 
 
+@pytest.mark.slow
 def test_an_unpacked_environment_is_shown_wherever_the_disk_is(
     deployer: Deployer, local: LocalEndpoint, runtime: Any
 ) -> None:

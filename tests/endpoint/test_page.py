@@ -12,6 +12,8 @@ from tests.endpoint.conftest import Deployer, ask
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_page_is_whole_without_a_script(local: LocalEndpoint, shared: str) -> None:
     reply = requests.get(local.url, timeout=300)

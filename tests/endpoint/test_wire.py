@@ -62,6 +62,7 @@ def test_a_client_that_leaves_before_it_has_asked_affects_no_other(
     assert ask(runtime, shared, "one.tar.gz", 2) == [2]
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_holds_no_model(local: LocalEndpoint, shared: str, deployer: Deployer) -> None:
     """Otherwise that model is never evicted, and deleting the endpoint waits for it."""
     deployer.put("wide.tar.gz", archives.model("wide", execute="x = np.tile(x, 3_000_000)"))

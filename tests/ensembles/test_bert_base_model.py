@@ -62,6 +62,7 @@ def test_weights_without_the_head_are_refused(tmp_path: Path) -> None:
         make_model.make(job)
 
 
+@pytest.mark.slow
 def test_openvino_takes_it_in_int8(tmp_path: Path) -> None:
     """By the recipe's own options. A head before the place is chosen would be answered in another rank, and refused."""
     _, job = checkpoint(tmp_path)

@@ -46,7 +46,7 @@ def test_embeddings_are_those_of_sentence_transformers(client: http.InferenceSer
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
-@pytest.mark.parametrize("batch", [1, 3, 64])
+@pytest.mark.parametrize("batch", [1, 3, pytest.param(64, marks=pytest.mark.slow)])
 def test_http_json_http_binary_and_grpc_give_the_same_answer(
     server: TritonServer, client: http.InferenceServerClient, expected: Any, batch: int
 ) -> None:

@@ -30,6 +30,8 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server.gateway_server import GatewayServer
 from triton_ensembles.triton.targets import CPU, fused
 
+pytestmark = pytest.mark.slow
+
 # resnet
 
 

@@ -21,6 +21,8 @@ from triton_ensembles.artifacts import Job
 from triton_ensembles.artifacts.onnx_export import TOLERANCE
 from triton_ensembles.ground.errors import EnsembleError
 
+pytestmark = pytest.mark.slow
+
 WEIGHTS = "resnet50.pth"
 DIFFERENCE = "relative_difference_to_torch"
 

@@ -14,6 +14,8 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.project.examples.tensor import pixels
 from triton_ensembles.project.recipe.reader import read_recipe
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-4  # of the largest logit
 
 

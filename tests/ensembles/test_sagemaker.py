@@ -22,6 +22,8 @@ from triton_ensembles.server.sagemaker_server import SageMakerServer
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import read_config
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SageMakerServer]:

@@ -22,6 +22,8 @@ from triton_ensembles.project.examples.answer import answer_lines
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.server.gateway_server import GatewayServer
 
+pytestmark = pytest.mark.slow
+
 SCORE, IOU, MOST = 0.25, 0.45, 100  # as in the recipe
 LONGEST = 10  # of the logarithm of a side, in strides: beyond it, boxes are taken to be as long as this
 

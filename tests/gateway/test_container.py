@@ -40,6 +40,7 @@ def test_a_model_that_triton_lacks_ends_the_container_by_its_name(tmp_path: Path
     assert "error: the table names 'size version 1', and Triton has no" in log.read_text()
 
 
+@pytest.mark.slow
 def test_a_step_that_has_ended_makes_the_container_unhealthy(tmp_path: Path) -> None:
     """Otherwise SageMaker keeps a container that answers one of its models with errors for ever."""
     with GatewayServer(write(tmp_path / "models")) as server:

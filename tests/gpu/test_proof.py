@@ -10,6 +10,8 @@ import pytest
 from checkout import ROOT
 from triton_ensembles.artifacts.tensorrt.plan_builders import find_gpu
 
+pytestmark = pytest.mark.slow
+
 RUN = "import sys; from pathlib import Path; from tests.gpu.__main__ import main; sys.exit(main(Path(sys.argv[1])))"
 
 

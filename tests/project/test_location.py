@@ -12,6 +12,8 @@ from tests.commands.projects import run_in
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.pytest_plugin.rehearsal import Rehearsal
 
+pytestmark = pytest.mark.slow
+
 REQUEST = {"inputs": [{"name": "X", "datatype": "FP32", "shape": [2, 4], "data": [[1, 2, 3, 0], [4, 5, 6.5, 0]]}]}
 SHOW = """def show(inputs, outputs):
     for row, doubled in zip(inputs["X"], outputs["Y"]):

@@ -40,6 +40,7 @@ def of_the_user(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setenv(name, value)
 
 
+@pytest.mark.slow
 def test_no_test_sees_what_another_has_created_or_what_the_user_has_of_aws(project: Path, run: Run) -> None:
     model = project / "ensembles" / "chain" / "first" / "1" / "model.py"
     model.write_text(model.read_text().replace("time.sleep", "print('rows', len(requests), flush=True); time.sleep"))
@@ -148,6 +149,7 @@ def test_a_single_model_endpoint(project: Path, run: Run) -> None:
     run(_ASK + dedent(code)).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_what_an_endpoint_that_runs_already_holds_stays(run: Run, tmp_path: Path) -> None:
     code = """
         from triton_ensembles.pytest_plugin import factories

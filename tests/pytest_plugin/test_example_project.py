@@ -10,6 +10,8 @@ import pytest
 
 from checkout import PLACES, ROOT
 
+pytestmark = pytest.mark.slow
+
 
 def test_it_has_no_faults_and_its_tests_pass(
     tmp_path: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch

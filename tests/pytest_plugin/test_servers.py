@@ -203,7 +203,7 @@ def test_it_can_be_left_out_and_its_options_are_in_the_help(project: Path, run: 
     run(code, "--fixtures").stdout.fnmatch_lines(["triton_server * -- *", "    triton_server(path, ...): the real*"])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
 def test_no_server_outlives_the_tests(project: Path, number: int) -> None:
     """After Ctrl-C, or after a kill -9 by an impatient CI runner."""
     code = """

@@ -12,6 +12,7 @@ from triton_ensembles.server.home import find_home, install_home
 from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
 
 
+@pytest.mark.slow
 def test_a_damaged_home_is_made_again_and_a_whole_one_is_kept(tmp_path: Path) -> None:
     """Otherwise a server fails in strange ways until somebody removes .triton by hand."""
     said: list[str] = []

@@ -53,6 +53,7 @@ def executable_of(pid: int) -> str:
     return str(Path(f"/proc/{pid}/exe").readlink())
 
 
+@pytest.mark.slow
 def test_commands_start_the_server_that_they_are_told_to(
     second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server.triton_server import TritonServer
 
+pytestmark = pytest.mark.slow
+
 ON_CPU = "instance_group [ { count: 1, kind: KIND_CPU } ]"
 CONFIG = python_model(ON_CPU)
 RAISES = 'class TritonPythonModel:\n    def initialize(self, args):\n        raise ValueError("no weights\\nhere")\n'

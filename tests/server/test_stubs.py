@@ -129,6 +129,7 @@ def remade(bare: Path) -> bool:
     return bool(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["missing", "cut", "link", "activate", "configuration", "more"])
 def test_a_damaged_one_is_made_again(fault: str, bare: Path) -> None:
     (packages,) = bare.glob("lib/*/site-packages")

@@ -251,6 +251,7 @@ def test_an_archive_in_every_format_and_a_comment_that_accepts(models: Path, tmp
     assert check(tmp_path / "init").stdout.startswith("no faults")  # the comment is not one too many without --run
 
 
+@pytest.mark.slow
 def test_a_model_that_hangs_or_dies_does_not_hide_what_others_do(models: Path, tmp_path: Path) -> None:
     sleeps = "import time\ntime.sleep(float(600))\n"
     dies = 'import ctypes\nctypes.string_at(int(request.request_id() or "0"))\n' + ANSWER

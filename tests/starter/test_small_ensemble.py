@@ -82,6 +82,7 @@ def test_the_makefile_knows_its_commands(project: Path) -> None:
     assert " ".join(re.findall(r"make (\w+) ", listed)) == "help check build test demo serve endpoint clean"
 
 
+@pytest.mark.slow
 def test_it_builds_and_passes_its_own_tests(project: Path) -> None:
     done = run(project, "triton_ensembles", "build", "--prove")
     assert done.returncode == 0, done.stderr

@@ -27,6 +27,8 @@ from triton_ensembles.server.interpreter import find_interpreter
 from triton_ensembles.server.ports import Ports
 from triton_ensembles.triton.targets import cpu
 
+pytestmark = pytest.mark.slow
+
 PAGE = ROOT / "docs" / "getting-started.md"
 SERVABLE = {"sentiment": "sentiment", "branches": "fraud", "bls": "router"}  # with numpy alone; the model that is asked
 FUSED = {"24.09": ("photos", "bls", "churn"), "26.05": ("sentiment",)}

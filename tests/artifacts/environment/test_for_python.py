@@ -19,6 +19,8 @@ from triton_ensembles.triton.targets import gpu
 
 from .conftest import FROM_PYPI
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("pinned", ["python=3.11", "python==3.11", "python", None])
 def test_only_the_python_changes(environment_file: WriteFile, pinned: str | None) -> None:

@@ -16,6 +16,8 @@ from triton_ensembles.ground.files import content_digest
 
 from .conftest import FROM_PYPI, NEVER_IMPORTED, run_bare
 
+pytestmark = pytest.mark.slow
+
 MAPS = "[line.split(maxsplit=5)[5].strip() for line in open('/proc/self/maps') if ' r-xp ' in line and '/' in line]"
 
 

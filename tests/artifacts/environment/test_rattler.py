@@ -20,6 +20,8 @@ from triton_ensembles.server.interpreter import inspect_interpreter
 from .channel import PLACEHOLDER, add_package
 from .conftest import run_bare
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("rattler")
 # A compiled-in prefix, as conda's OpenSSL has: conda pads the new one to the length of the placeholder.
 COMPILED = b"\x7fELF\0\xff" + PLACEHOLDER.encode() + b"/ssl\0\xfe rest"

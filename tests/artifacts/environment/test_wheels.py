@@ -14,6 +14,8 @@ from triton_ensembles.server.interpreter import choose_interpreter
 
 from .conftest import NEVER_IMPORTED
 
+pytestmark = pytest.mark.slow
+
 
 def files_in(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

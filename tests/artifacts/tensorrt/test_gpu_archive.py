@@ -26,6 +26,8 @@ from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config
 from triton_ensembles.triton.pip_server import STUB
 from triton_ensembles.triton.targets import gpu
 
+pytestmark = pytest.mark.slow
+
 SENTENCES = ["Hi", "A cat sleeps on the sofa.", "word " * 300]
 
 

@@ -25,7 +25,7 @@ from triton_ensembles.triton.releases import agree
 from triton_ensembles.triton.targets import Target, gpu
 
 A10G = "NVIDIA A10G, 8.6"
-pytestmark = pytest.mark.usefixtures("machine")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("machine")]
 
 
 def make(places: Places, target: Target, engines_from: Path | None = None) -> MadeArtifact:

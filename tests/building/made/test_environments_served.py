@@ -25,6 +25,8 @@ from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import CPU, Target, gpu
 
+pytestmark = pytest.mark.slow
+
 IN, OUT = io_tensor("IN", "STRING", "1"), io_tensor("OUT", "STRING", "1")
 STEP = python_model("instance_group [ { count: 1 kind: KIND_CPU } ]", inputs=IN, outputs=OUT, size=0)
 STEPS = (step("first", {"IN": "IN"}, {"OUT": "T"}), step("second", {"IN": "T"}, {"OUT": "OUT"}))

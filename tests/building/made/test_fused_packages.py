@@ -12,6 +12,7 @@ from triton_ensembles.artifacts.environment.left_out import DEFAULT_EXCLUDE
 from triton_ensembles.building.made.fused_packages import _LEFT_OUT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["onnxruntime", "openvino", "tensorflow", "torch"])
 def test_a_package_is_imported_without_what_is_left_out(package: str, tmp_path: Path) -> None:
     spec = find_spec(package)

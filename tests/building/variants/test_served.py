@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 import tritonclient.http as http
 
 from examples.digit_variants import SHARE
@@ -49,6 +50,7 @@ def test_each_variant_answers_with_the_scores_of_its_own_network(
         np.testing.assert_allclose(found[nearest], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_fused_variant_has_files_and_parameters_of_its_own(fused_chain: Built, tmp_path: Path) -> None:
     """The fused ensemble refuses files that are not those of its plan, so the plan is the variant's own."""
     variants = Variants(fused_chain.archive, tmp_path)

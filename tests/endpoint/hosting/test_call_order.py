@@ -18,6 +18,7 @@ pytestmark = pytest.mark.anyio
 LOADS = 1500  # beside which about ten requests failed before
 
 
+@pytest.mark.slow
 async def test_no_request_fails_because_another_model_is_loaded(anyio_backend: object, tmp_path: Path) -> None:
     """The loads fail, for they want a backend that is not there: so there can be many of them in a short time."""
     (repository := tmp_path / "repository").mkdir()

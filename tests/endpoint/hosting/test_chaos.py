@@ -9,7 +9,7 @@ from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ServiceUnavailable
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 MIB = 1 << 20
 SECONDS = 10

@@ -13,7 +13,7 @@ from triton_ensembles.server import stubs
 from triton_ensembles.server.interpreter import Interpreter, find_interpreter
 from triton_ensembles.triton.pip_server import server_python
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 IMAGE = "123.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:{}"
 ANSWER = "import sys; x = np.array(sys.version_info[:2], np.float32)"
 

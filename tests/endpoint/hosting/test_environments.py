@@ -8,7 +8,7 @@ from tests.processes import environments_of
 from triton_ensembles.endpoint.hosting.errors import ModelError
 from triton_ensembles.sagemaker.model_state import ModelState
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 MIB = 1 << 20
 
 

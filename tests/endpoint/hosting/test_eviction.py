@@ -104,6 +104,7 @@ async def test_a_model_in_use_is_not_evicted_and_what_cannot_fit_is_refused(host
     assert host.loaded() == ["other.tar.gz"]
 
 
+@pytest.mark.slow
 async def test_a_server_that_grows_beyond_its_budget_loses_idle_models(host: Host) -> None:
     """The one that is least recently used when the memory is measured is evicted first, until there is enough."""
     host.put("grows.tar.gz", model(execute="if x[0] > 1: self.ballast = np.ones(400 << 17)"))

@@ -10,7 +10,7 @@ from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError
 from triton_ensembles.ground.processes import descendants, proportional_set_size
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 MIB, GIB = 1 << 20, 1 << 30
 

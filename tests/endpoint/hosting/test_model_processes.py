@@ -14,7 +14,7 @@ from tests.processes import alive, wait_for_end
 from triton_ensembles.endpoint.hosting.model_processes import ModelProcesses, is_stub
 from triton_ensembles.ground.processes import command_line, descendants
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 def stubs(host: Host) -> list[int]:

@@ -38,6 +38,7 @@ def measured(built: dict[str, Built], output: Path, load: Load, *names: str, pro
     return measure(models, load, output=output, progress=progress)
 
 
+@pytest.mark.slow
 def test_a_short_sweep_of_two(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise `make perf` ends without a report, or with one that lacks a step."""
     said: list[str] = []
@@ -73,6 +74,7 @@ def test_a_short_sweep_of_two(built: dict[str, Built], tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, protocol: str) -> None:
     """Otherwise a slow machine or a large model gets no report, only the advice to allow more seconds."""
@@ -99,6 +101,7 @@ def test_an_ensemble_that_refuses_requests_is_an_error(built: dict[str, Built], 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_under_load_is_reported(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise users see a closed socket and search their network for the fault."""
     others = _names(os.getpid())  # the suite's own server may be up

@@ -11,6 +11,8 @@ from tests.repositories import write_chain, write_ensemble
 from triton_ensembles.building.places import Places
 from triton_ensembles.commands.perf import perf
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_step_that_is_slow_now_and_then_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Means hide it: one in thirty requests waits for it. ``nine`` has an ensemble as a step, and a step twice."""

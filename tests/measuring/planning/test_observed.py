@@ -14,6 +14,8 @@ from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
 
+pytestmark = pytest.mark.slow
+
 MODELS = 5
 REQUESTS = 112
 

@@ -65,6 +65,7 @@ def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert again == [found | {"measured": False}]
 
 
+@pytest.mark.slow
 def test_what_a_copy_keeps_of_its_largest_batch_is_measured(tmp_path: Path) -> None:
     """Otherwise a plan has room for more copies than stay after a day's worst request. It is far more than the server's
     files take, which count as less while other tests have them in memory too."""

@@ -12,10 +12,11 @@ import tritonclient.grpc as triton
 from tests.runtime.backends.conftest import Array, ModelServer
 from tests.runtime.backends.embedding import parameter
 
-pytestmark = pytest.mark.skipif(
+NO_COMPILER = pytest.mark.skipif(
     not (shutil.which("g++") or shutil.which("clang++")),
     reason="NO C++ COMPILER: packages of AOTInductor are not tested here (apt-get install g++)",
 )
+pytestmark = [pytest.mark.slow, NO_COMPILER]
 
 
 class Layer(torch.nn.Module):

@@ -172,6 +172,7 @@ def test_inference_mode(model_server: ModelServer, value: str, inference: int) -
     assert model_server.infer(f"mode{value}", ["OUTPUT__0"], x=row(1, 2, 3))["OUTPUT__0"].tolist() == [[inference] * 3]
 
 
+@pytest.mark.slow
 def test_threads_and_memory(model_server: ModelServer) -> None:
     """Otherwise a config's number of threads would have no effect, or an instance would not get its cores; and the
     system would clear the pages of every layer in every run, a third of all time at large batches."""

@@ -58,6 +58,7 @@ def worker_of(endpoint: Endpoint, name: str) -> int:
     return worker
 
 
+@pytest.mark.slow
 def test_a_fork_server_outlives_the_files_of_the_first_ensemble(endpoint: Endpoint) -> None:
     """Others have its modules, and find the rest of them in their own folders; random numbers are their own, too."""
     endpoint.add(PICTURE, "a", "b")
@@ -76,6 +77,7 @@ def test_a_fork_server_outlives_the_files_of_the_first_ensemble(endpoint: Endpoi
     assert endpoint.answer("first") == [2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])
 def test_engines_are_shared_too(backend: str, endpoint: Endpoint, places: Places, tmp_path: Path) -> None:
     built = build_wide(backend, places, tmp_path)
@@ -136,6 +138,7 @@ def test_how_a_forked_worker_ended_is_told(endpoint: Endpoint, word: str, reason
     assert sorted(children_of(shared)) == sorted([others, worker_of(endpoint, "a")])
 
 
+@pytest.mark.slow
 def test_what_is_not_proven_is_not_shared(endpoint: Endpoint) -> None:
     """Otherwise one damaged archive would hurt the answers of others."""
     damaged = endpoint.stage("damaged", first=PICTURE)
@@ -148,6 +151,7 @@ def test_what_is_not_proven_is_not_shared(endpoint: Endpoint) -> None:
     assert endpoint.answer("whole")[:3] == [1, 3, 5]
 
 
+@pytest.mark.slow
 def test_nothing_outlives_a_killed_server(endpoint: Endpoint) -> None:
     endpoint.add(STEP, "a")
     processes = descendants(endpoint.server.pid)

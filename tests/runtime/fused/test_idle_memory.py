@@ -17,6 +17,8 @@ from triton_ensembles.ground.processes import descendants, memory_parts
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.targets import fused
 
+pytestmark = pytest.mark.slow
+
 WIDTH, ROWS, MIB = 1 << 18, 64, 1 << 20
 TENSORS = """max_batch_size: 64
 input [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]

@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.checking.packing import faults, write_folder
 from tests.checking.pieces import torchscript
 from tests.checking.served import ModelLoader
 from triton_ensembles.checking.examples import io_tensor, python_model
 from triton_ensembles.checking.fault import Severity
+
+pytestmark = pytest.mark.slow
 
 X, WORDS = io_tensor("x"), io_tensor("words", "STRING", "-1")
 Y, Z = io_tensor("Y__0"), io_tensor("Z__1", "STRING", "-1")

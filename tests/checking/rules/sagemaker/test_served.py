@@ -10,6 +10,8 @@ from tests.checking.packing import MODEL_PY, members, rules, write
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.built import Built
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the environment is of Python 3.11, as the stub must be")
 def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[str, Built], tmp_path: Path) -> None:
