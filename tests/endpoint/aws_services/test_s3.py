@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from boto3.s3.transfer import TransferConfig
+from botocore.exceptions import ClientError
 
 from tests.endpoint.conftest import BUCKET, Deployer, ask, refused
 from tests.endpoint.hosting import archives
-from tests.processes import wait_for_end
+from tests.processes import wait_for_end, wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.processes import command_line, descendants
 
@@ -125,9 +126,24 @@ def test_archives_can_come_from_another_s3(tmp_path: Path, moto_s3: Any) -> None
         assert (code, message) == ("NotImplemented", f"S3 is at {url}: export AWS_ENDPOINT_URL_S3={url}")
 
 
-def test_when_the_s3_process_has_ended_requests_get_an_error(tmp_path: Path) -> None:
+def test_when_the_s3_process_has_ended_it_is_started_again(tmp_path: Path) -> None:
+    """Otherwise every upload, cold start and CreateEndpoint fails until the endpoint is started again."""
     with LocalEndpoint(tmp_path) as local:
+        s3 = local.client("s3", retries={"total_max_attempts": 1})
+        s3.create_bucket(Bucket="lost")
         os.kill(process := moto_process(local), 9)
         assert wait_for_end([process]) == []
-        code, message = refused(local.client("s3", retries={"total_max_attempts": 1}).list_buckets)
-        assert (code, "the local S3 server has stopped" in message) == ("ServiceUnavailable", True)
+        code, message = refused(s3.list_buckets)
+        assert (code, "is started again, without its objects" in message) == ("ServiceUnavailable", True)
+
+        def answers() -> bool:
+            try:
+                return bool(s3.list_buckets()["Buckets"] == [])
+            except ClientError:
+                return False
+
+        wait_until(answers)
+        s3.create_bucket(Bucket="new")
+        s3.put_object(Bucket="new", Key="one.tar.gz", Body=archives.packed(archives.model("one")))
+        Deployer(local).multi_model("again", "s3://new/")
+        assert ask(local.client("sagemaker-runtime"), "again", "one.tar.gz", 1) == [1]

@@ -9,7 +9,8 @@ import aiohttp
 from aiohttp import web
 
 from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally, ValidationException
-from triton_ensembles.endpoint.api.operations import parsed, reply
+from triton_ensembles.endpoint.api.json_body import parsed
+from triton_ensembles.endpoint.api.operations import reply
 from triton_ensembles.endpoint.api.validation import operation_model, validate
 from triton_ensembles.endpoint.scaling.autoscaler import DIMENSION, NAMESPACE, Activity, Autoscaler
 from triton_ensembles.endpoint.scaling.policy import PREDEFINED

@@ -10,14 +10,13 @@ from aiohttp import web
 from triton_ensembles.endpoint.api import errors
 from triton_ensembles.endpoint.api.configs import Configs
 from triton_ensembles.endpoint.api.endpoints import Endpoints
+from triton_ensembles.endpoint.api.json_body import parsed
 from triton_ensembles.endpoint.api.models import Models
 from triton_ensembles.endpoint.api.signature import from_waiter
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import INSTEAD, operation_model, validate
-from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 
 CONTENT_TYPE = "application/x-amz-json-1.1"
-_MOST_BYTES = 1 << 20
 
 
 class ControlPlane:
@@ -67,25 +66,3 @@ def reply(status: int, body: Mapping[str, Any]) -> web.Response:
     """A JSON 1.1 reply with AWS's headers."""
     headers = {"x-amzn-RequestId": str(uuid.uuid4())}
     return web.Response(status=status, body=json.dumps(body).encode(), content_type=CONTENT_TYPE, headers=headers)
-
-
-async def parsed(request: web.BaseRequest) -> dict[str, Any]:
-    """The JSON object of a request's body. Raises SerializationException."""
-    try:
-        body = await Body(request, _MOST_BYTES).whole()
-        value = json.loads(body or b"{}", parse_constant=_refuse_constant)
-        json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair is no character
-    except BodyTooLarge as error:
-        raise errors.SerializationException(f"the body is larger than {_MOST_BYTES} bytes") from error
-    except ValueError as error:
-        raise errors.SerializationException(f"the body is not JSON: {error}") from error
-    except RecursionError:
-        raise errors.SerializationException("the body is not JSON that can be read: it is nested too deeply") from None
-    if not isinstance(value, dict):
-        raise errors.SerializationException("the body is not a JSON object")
-    return value
-
-
-def _refuse_constant(name: str) -> Any:
-    """NaN, Infinity and -Infinity, which Python's reader takes for numbers."""
-    raise ValueError(f"{name} is not a JSON value")

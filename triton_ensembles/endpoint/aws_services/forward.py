@@ -1,6 +1,8 @@
 """Passes requests on to the S3 process, streamed both ways."""
 
+import json
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import aiohttp
@@ -9,6 +11,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
+from triton_ensembles.endpoint.api.json_body import parsed
 from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE
@@ -48,13 +51,17 @@ class Forward:
         headers = CIMultiDict((name, value) for name, value in request.headers.items() if name.lower() not in _HOP)
         # A bucket in the host's name (http://BUCKET.localhost) becomes one in the path.
         virtual = _VIRTUAL_HOST.fullmatch(headers.pop("Host", ""))
+        content: bytes | AsyncIterator[bytes] | None = body.pieces() if request.body_exists else None
+        if request.content_type.startswith("application/x-amz-json"):
+            content = json.dumps(await parsed(request)).encode()
+            headers.pop("Content-Length", None)
         path = f"/{virtual['bucket']}{request.raw_path}" if virtual else request.raw_path
         try:
             async with self.session.request(
                 request.method,
                 URL(self.base + path, encoded=True),
                 headers=headers,
-                data=body.pieces() if request.body_exists else None,
+                data=content,
                 allow_redirects=False,
             ) as answer:
                 if answer.content_type == CONTENT_TYPE:
@@ -65,7 +72,8 @@ class Forward:
                     return _failure(request, answer.status)
                 return await _send_back(request, answer)
         except aiohttp.ClientConnectionError:
-            return _error(request, "ServiceUnavailable", "the local S3 server has stopped; s3.log says why", 503)
+            message = "the local S3 server has ended and is started again, without its objects; s3.log says why"
+            return _error(request, "ServiceUnavailable", message, 503)
 
 
 def _failure(request: web.BaseRequest, status: int) -> web.Response:

@@ -1,13 +1,17 @@
 """Starts and stops the S3 process, which answers only who knows its secret."""
 
 import asyncio
+import contextlib
+import logging
 import os
 import secrets
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,9 @@ from triton_ensembles.ground.paths import IMPORTED_FROM
 from triton_ensembles.ground.processes import die_with_parent
 from triton_ensembles.server.ports import LOOPBACK
 
+_log = logging.getLogger(__name__)
 _START_SECONDS = 60
+_PAUSE_SECONDS = 1.0  # before it is started again
 # Otherwise glibc keeps the memory of every upload's parts, for each thread, instead of returning it.
 _FRUGAL = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 * 1024)}
 # All that it has of this process's environment: models, which run as the same user, can read its own.
@@ -26,10 +32,15 @@ _PASSED = frozenset({"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "P
 
 @dataclass(frozen=True)
 class Backing:
-    """The S3 process at ``url``, ``http://127.0.0.1:PORT``, where web pages can send requests as well."""
+    """The S3 process, where web pages can send requests as well."""
 
-    url: str
+    port: int
     secret: str
+
+    @property
+    def url(self) -> str:
+        """``http://127.0.0.1:PORT``"""
+        return f"http://{LOOPBACK}:{self.port}"
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -50,13 +61,38 @@ class Backing:
 async def s3_process(scratch: Path, log: Path, region: str) -> AsyncIterator[Backing]:
     """moto's server in a separate process, so that its memory, locks and CPU time do not slow down requests.
 
-    Its objects are in the folder ``scratch``. It listens when this yields.
+    Its objects are in the folder ``scratch``. It listens when this yields. Whenever it ends on its own, it is started
+    again at the same port, and without the objects that it had.
     """
-    secret = secrets.token_urlsafe(32)
+    start = partial(_started, scratch, log, region, secrets.token_urlsafe(32))
+    process, backing = await start()
+    keeping = asyncio.create_task(_kept(process, partial(start, backing.port), log))
+    try:
+        yield backing
+    finally:
+        keeping.cancel()
+        await asyncio.wait([keeping])
+
+
+async def _kept(process: Process, start_again: Callable[[], Awaitable[tuple[Process, Backing]]], log: Path) -> None:
+    """Start it again whenever it ends, until this is canceled."""
+    try:
+        while True:
+            code = await process.wait()
+            _log.error("the S3 server ended with exit code %s, see %s: it is started again, without objects", code, log)
+            await asyncio.sleep(_PAUSE_SECONDS)
+            with contextlib.suppress(EnsembleError, OSError):  # in a moment once more
+                process, _ = await start_again()
+    finally:
+        await _ended(process)
+
+
+async def _started(scratch: Path, log: Path, region: str, secret: str, port: int = 0) -> tuple[Process, Backing]:
+    """Start it at ``port``, 0 for a free one. Raises :class:`EnsembleError`."""
     kept = {name: value for name, value in os.environ.items() if name in _PASSED or name.startswith("PYTHON")}
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "triton_ensembles.endpoint.aws_services.serve"),
+            *(sys.executable, "-m", "triton_ensembles.endpoint.aws_services.serve", str(port)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -69,16 +105,21 @@ async def s3_process(scratch: Path, log: Path, region: str) -> AsyncIterator[Bac
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(f"{secret}\n".encode())
         process.stdin.close()
+        bound = int(await asyncio.wait_for(process.stdout.readline(), _START_SECONDS))
+    except (TimeoutError, ValueError) as error:
+        await _ended(process)
+        raise EnsembleError("the S3 server did not start", path=log, cure="see its log") from error
+    except BaseException:
+        await _ended(process)
+        raise
+    return process, Backing(bound, secret)
+
+
+async def _ended(process: Process) -> None:
+    if process.returncode is None:
+        process.terminate()
         try:
-            port = int(await asyncio.wait_for(process.stdout.readline(), _START_SECONDS))
-        except (TimeoutError, ValueError) as error:
-            raise EnsembleError("the S3 server did not start", path=log, cure="see its log") from error
-        yield Backing(f"http://{LOOPBACK}:{port}", secret)
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), 5)
-            except TimeoutError:
-                process.kill()
-                await process.wait()
+            await asyncio.wait_for(process.wait(), 5)
+        except TimeoutError:
+            process.kill()
+            await process.wait()

@@ -1,8 +1,8 @@
-"""The process that serves S3: ``python -m triton_ensembles.endpoint.aws_services.serve``
+"""The process that serves S3: ``python -m triton_ensembles.endpoint.aws_services.serve PORT``
 
-It reads the secret that requests must have from its standard input, listens on a free port of the loopback interface,
-prints the port as its only line, and ends on SIGTERM. Objects are unnamed files in the folder TMPDIR, and vanish with
-the process.
+It reads the secret that requests must have from its standard input, listens on the loopback interface at the port that
+is its argument (0: a free one), prints the port as its only line, and ends on SIGTERM. Objects are unnamed files in the
+folder TMPDIR, and vanish with the process.
 """
 
 import logging
@@ -30,7 +30,9 @@ def main() -> None:
     secret = sys.stdin.readline().strip()
     if not secret:
         sys.exit("the secret is missing on standard input")
-    server = make_server("127.0.0.1", 0, Application(secret), threaded=True, request_handler=MotoRequestHandler)
+    server = make_server(
+        "127.0.0.1", int(sys.argv[1]), Application(secret), threaded=True, request_handler=MotoRequestHandler
+    )
     # Ctrl-C reaches the whole process group; this process ends when its parent tells it to.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
