@@ -63,20 +63,22 @@ class Example:
 
 @dataclass(frozen=True)
 class Rule:
-    """See :func:`rule` for the arguments."""
+    """A fault that can be found. The bad example gets exactly this fault, the good one none at all, and the real server
+    refuses or loads them accordingly; a rule about archives, endpoints or environments may describe them in
+    examples.toml instead."""
 
-    id: str
-    title: str
-    source: str
+    id: str  # it never changes, because people write it down
+    title: str  # in one line, for docs/rules.md
+    source: str  # where the rule comes from: a function of core at r24.10, an AWS page, a measurement
     severity: Severity
-    lower: Severity | None
+    lower: Severity | None  # the severity that some of its findings have instead, which say so
     bad: Example | None
     good: Example | None
-    server: Server
-    words: str
-    since: str
-    destination: Destination
-    good_loads: bool
+    server: Server  # what the real server does with ``bad``
+    words: str  # what it says when it refuses ``bad``, or a part of it; "…" stands for anything
+    since: str  # the first release of Triton that has the rule, when 24.10 does not
+    destination: Destination  # what the examples are checked for, when the rule depends on it
+    good_loads: bool  # false when ``good`` needs what a laptop lacks, so that only the checker can be held to it
     find: Finder
     scope: Scope
     reads_destination: bool
@@ -119,28 +121,12 @@ def rule(
 ) -> Callable[[Finder], Rule]:
     """Make a :class:`Rule` of a function that yields a :class:`Finding` for each fault, and register it.
 
-    The name of the function is the id of the rule, ``tensor_dims_missing`` for ``tensor-dims-missing``; it never
-    changes, because people write it down. The names of its parameters say what it looks at: first a :class:`Scope`,
-    then ``destination`` if its findings also depend on it. A finding without an effect gets "Triton refuses it: " and
-    ``words``. What all rules of a module have in common is its ``SOURCE``, ``GOOD``, ``SERVER``, ``DESTINATION`` or
-    ``GOOD_LOADS``.
-
-    Args:
-        title: the rule in one line, for docs/rules.md.
-        severity: ERROR; :data:`warning` and :data:`note` make rules of the other two.
-        id: only for a function that makes several rules.
-        source: where the rule comes from: a function of core at r24.10, an AWS page, a measurement.
-        bad, good: examples; a string is the config.pbtxt of an :class:`Example`. The bad one gets exactly this fault,
-            the good one none at all, and the real server refuses or loads them accordingly. A rule about archives,
-            endpoints or environments may describe them in examples.toml instead.
-        lower: the severity that some of its findings have instead, which say so.
-        server: what the real server does with ``bad``. By default it refuses it when there are ``words``, and
-            accepts it when there are none; without ``bad`` it is untested.
-        words: what the real server says when it refuses ``bad``, or a part of it; "…" stands for anything.
-        since: the first release of Triton that has the rule, when 24.10 does not.
-        destination: what the examples are checked for, when the rule depends on it.
-        good_loads: false when the good example needs what a laptop lacks (a GPU, TensorRT), so that only the checker
-            can be held to it.
+    The name of the function is the id of the rule, ``tensor_dims_missing`` for ``tensor-dims-missing``; a function that
+    makes several rules gives an ``id``. The names of its parameters say what it looks at: first a :class:`Scope`, then
+    ``destination`` if its findings also depend on it. A finding without an effect gets "Triton refuses it: " and
+    ``words``. An example that is a string is the config.pbtxt of an :class:`Example`. By default the server refuses
+    ``bad`` when there are ``words``, and accepts it when there are none. What all rules of a module have in common is
+    its ``SOURCE``, ``GOOD``, ``SERVER``, ``DESTINATION`` or ``GOOD_LOADS``.
     """
     default = Server.REFUSES if words else Server.ACCEPTS if bad else Server.UNTESTED
 

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Container
+from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
@@ -40,24 +41,36 @@ class ValueReading(Reading):
     def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path) -> None:
         if self.tokens.at("[") and self._in_list:
             self._one_too_many()
+        start, here = self.tokens.now, (*path, descriptor.name)
         minus = self.tokens.take_mark("-")
-        first = self.tokens.now
-        here = (*path, descriptor.name)
-        if first.kind is Kind.PLACEHOLDER:
+        if self.tokens.now.kind is Kind.PLACEHOLDER:
+            behind = self.tokens.now
             self._placeholder(here)
-            self._skip_rest(first)
+            self._skip_rest(behind)
             return
+        value = self._value(descriptor, name, path, minus)
+        if value is NOTHING:
+            self._damage(path, descriptor.name)
+        elif descriptor.is_repeated:
+            self.parsed.offsets.setdefault(here, name.offset)
+            self.parsed.items.setdefault(here, array("q")).append(start.offset)
+            getattr(message, descriptor.name).append(value)
+        elif self._may_set(message, descriptor, name, path):
+            self.parsed.offsets.setdefault(here, start.offset)
+            setattr(message, descriptor.name, value)
+
+    def _value(self, descriptor: FieldDescriptor, name: Token, path: Path, minus: Token | None) -> Any:
+        """Read the value of a field, or what was meant, behind its sign; return NOTHING for none, which is reported."""
+        first = self.tokens.now
         if self.tokens.at("{", "<") and (placeholder := in_brackets(self.text, first.offset)):
             self.placeholders.bare(placeholder, first.offset)
-            self._damage(path, descriptor.name)
             self.tokens.go_to(first.offset + len(placeholder))
-            return
+            return NOTHING
         if first.kind not in SCALARS or self._next_field(name):
             self._no_value(name, "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax")
-            self._damage(path, descriptor.name)
             if self.tokens.at("{", "<", "["):
                 self.tokens.skip_value()
-            return
+            return NOTHING
         taken = [self.tokens.take()]
         while taken[0].kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
             taken.append(self.tokens.take())
@@ -66,34 +79,26 @@ class ValueReading(Reading):
             self.placeholders.in_model_name(placeholder, first.offset)
         elif placeholder:
             self.placeholders.quoted(placeholder, first.offset, descriptor, path)
-            self._damage(path, descriptor.name)
-            return
+            return NOTHING
         try:
-            value = read_value(descriptor, minus is not None, taken)
+            return read_value(descriptor, minus is not None, taken)
         except WrongValueError as error:
             if first.kind is Kind.NAME and descriptor.cpp_type in NUMBERS and is_word_to_fill_in(first.text):
                 self.placeholders.bare(first.text, first.offset)
-                self._damage(path, descriptor.name)
-                return
-            value = NOTHING if self._skip_rest(taken[-1]) else error.meant
-            report = self._derails if first.kind is Kind.JUNK else self._fault
-            end = taken[-1].offset + len(taken[-1].text)
-            exact = error.write and value is error.meant
-            edits = (Edit((minus or first).offset, end, error.write),) if exact else ()
-            cure = error.cure if value is error.meant else ""
-            report(error.rule, minus or first, error.message, cure, edits=edits)
-            if error.swallowed:
-                self._structure_lost = self._swallowed = True
-        if value is NOTHING:
-            self._damage(path, descriptor.name)
-            return
-        if descriptor.is_repeated:
-            self.parsed.offsets.setdefault(here, name.offset)
-            self.parsed.items.setdefault(here, array("q")).append((minus or first).offset)
-            getattr(message, descriptor.name).append(value)
-        elif self._may_set(message, descriptor, name, path):
-            self.parsed.offsets.setdefault(here, (minus or first).offset)
-            setattr(message, descriptor.name, value)
+                return NOTHING
+            return self._meant(error, minus or first, taken)
+
+    def _meant(self, error: WrongValueError, start: Token, taken: list[Token]) -> Any:
+        """Report a wrong value, ``taken`` behind its sign at ``start``, and return what was meant, or NOTHING."""
+        value = NOTHING if self._skip_rest(taken[-1]) else error.meant
+        report = self._derails if taken[0].kind is Kind.JUNK else self._fault
+        end = taken[-1].offset + len(taken[-1].text)
+        exact = error.write and value is error.meant
+        edits = (Edit(start.offset, end, error.write),) if exact else ()
+        report(error.rule, start, error.message, error.cure if value is error.meant else "", edits=edits)
+        if error.swallowed:
+            self._structure_lost = self._swallowed = True
+        return value
 
     def _list(self, item: Callable[[], None], inside: Container[str] | None = None) -> None:
         """``inside``: the fields of the messages that are the items, None for values."""
@@ -101,38 +106,37 @@ class ValueReading(Reading):
         if self.tokens.at(":"):
             self._fault("config-syntax", self.tokens.take(), "this ':' belongs before the '['", "move it", certain=True)
         self._open.append(Frame("]"))
-        first = True
-        before = Kind.END
-        while True:
-            if self._unwind_to is not None:
-                break
+        before: Token | None = None  # the first token of the item before
+        while self._unwind_to is None:
             if self.tokens.ended or self._ends_list(inside):
                 self._unclosed(opening)
                 break
-            if self.tokens.at("]"):
-                self.tokens.take()
+            if self.tokens.take_mark("]"):
                 break
             if self.tokens.at("}", ">"):
                 if self._stray_closer("]"):
                     break
                 continue
-            if not first:
+            if before:
                 comma = self.tokens.take_mark(",")
                 if self._ends_list(inside):
                     self._unclosed(opening)
                     break
-                if comma is None and Kind.PLACEHOLDER in (before, self.tokens.now.kind):
-                    pass  # which becomes several items, or none
-                elif comma is None:
-                    self._missing_comma()
-                elif self.tokens.at("]"):
-                    edits = (Edit(comma.offset, comma.offset + 1, ""),)
-                    self._fault("config-syntax", comma, "there is a comma before ']'", "delete it", True, edits)
+                self._between(before, comma)
+                if comma and self.tokens.at("]"):
                     continue
-            first = False
-            before, start = self.tokens.now.kind, self.tokens.now.offset
+            before = self.tokens.now
             item()
-            stuck = self.tokens.now.offset == start and self._unwind_to is None
+            stuck = self.tokens.now.offset == before.offset and self._unwind_to is None
             if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">", ","):
                 self.tokens.take()
         self._open.pop()
+
+    def _between(self, before: Token, comma: Token | None) -> None:
+        """Report a comma that is missing behind the item ``before``, or that stands at the end of the list."""
+        if comma and self.tokens.at("]"):
+            edits = (Edit(comma.offset, comma.offset + 1, ""),)
+            self._fault("config-syntax", comma, "there is a comma before ']'", "delete it", True, edits)
+        # A placeholder becomes several items, or none.
+        elif comma is None and Kind.PLACEHOLDER not in (before.kind, self.tokens.now.kind):
+            self._missing_comma()
