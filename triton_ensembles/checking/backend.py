@@ -74,8 +74,8 @@ def _first_version(tree: Tree, root: str) -> dict[str, bool]:
 
 
 def completes(config: ModelConfig, backend: Backend, tree: Tree, root: str) -> bool:
-    """Whether the backend of the model at ``root``, which is no ensemble, may add inputs, outputs and max_batch_size;
-    unknown backends may."""
+    """Return whether the backend of the model at ``root``, which is no ensemble, may add inputs, outputs and
+    max_batch_size; unknown backends may."""
     if backend.platform == GRAPHDEF.platform:
         return False
     if backend.name == "python" or config.runtime == "model.py":
@@ -103,7 +103,7 @@ def left_out(config: ModelConfig, backend: Backend, tree: Tree, root: str) -> It
 
 
 def _names(method: bytes, tree: Tree, root: str) -> bool:
-    """Whether a model.py may have or call ``method``: its own text, or that of a module beside it."""
+    """Return whether a model.py may have or call ``method``: its own text, or that of a module beside it."""
     for folder in (root, *(join(root, name) for name in tree.folders(root))):
         for name in tree.children(folder):
             entry = tree.get(join(folder, name)) if name.endswith(".py") else None

@@ -106,7 +106,7 @@ class Baseline:
 
 
 def _may_replace(path: Path) -> bool:
-    """Whether it is a baseline, or has nothing in it."""
+    """Return whether it is a baseline, or has nothing in it."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

@@ -51,13 +51,13 @@ def fact(record: dict[str, Any], key: str) -> str:
 
 
 def measured(record: dict[str, Any]) -> str:
-    """What the build has measured of an artifact: ``precision int8, least cosine to fp32 0.988``; "" for nothing."""
+    """Return what the build has measured of an artifact: ``precision int8, least cosine to fp32 0.988``."""
     facts = {key: value for key, value in table(record, "facts").items() if _MEASURED.search(key)}
     return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in (facts | table(record, "accuracy")).items())
 
 
 def is_for_own_server(repository: Repository) -> bool:
-    """Whether the manifest says that the archive was built for this project's own server, and for no image."""
+    """Return whether the manifest says that the archive was built for this project's own server, and for no image."""
     data = manifest(repository)
     return bool(data.get("target")) and not data.get("image")
 

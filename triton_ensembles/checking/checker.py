@@ -156,15 +156,15 @@ def _guarded(rule: Rule, subject: Any, destination: Destination, place: Place) -
 
 
 def _loses_others(rule: Rule, subject: Any, destination: Destination) -> bool:
-    """Whether a tritonserver in its default mode, which loads every folder, serves no other model through this fault:
-    it stops with 'failed to load all models'. SageMaker loads models one by one."""
+    """Return whether a tritonserver in its default mode, which loads every folder, serves no other model through this
+    fault: it stops with 'failed to load all models'. SageMaker loads models one by one."""
     if rule.server is not Server.REFUSES or not isinstance(subject, Model) or destination.instance:
         return False
     return subject.repository.form is Form.FOLDER and len(subject.repository.models) > 1
 
 
 def _is_at_load(fault: Fault) -> bool:
-    """Whether the model surely does not load: some rules also find what fails only when a line of model.py runs."""
+    """Return whether the model surely does not load: some rules also find what fails when a line of model.py runs."""
     return fault.severity is Severity.ERROR and not fault.effect.startswith(_LATER)
 
 

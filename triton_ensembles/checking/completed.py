@@ -61,12 +61,12 @@ def completed_config(model: Model) -> ModelConfig | None:
 
 
 def may_have_more_tensors(model: Model) -> bool:
-    """Whether Triton may know the model with inputs or outputs that ``model.config`` does not have."""
+    """Return whether Triton may know the model with inputs or outputs that ``model.config`` does not have."""
     lists = {("input",), ("output",)} & {*model.left_out}
     return model.is_completed and (bool(lists) or model.backend.name not in _ADDING_NONE)
 
 
 def _tensor(tensor: ModelTensor, backend: str) -> Tensor:
-    """For OpenVINO every axis is of any size where one is (runtime/backends/openvino/completion.py)."""
+    """Return the tensor; OpenVINO takes every axis for any size where one is (runtime/backends/openvino/completion.py)."""
     any_size = backend == "openvino" and -1 in (tensor.dims or ())
     return Tensor(tensor.name, tensor.data_type, (-1,) * len(tensor.dims or ()) if any_size else tensor.dims)

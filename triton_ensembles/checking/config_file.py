@@ -64,7 +64,7 @@ class ConfigFile:
         return Place(self.shown, 1 if self.content else 0)
 
     def has(self, *path: str | int | bool) -> bool:
-        """Whether the text has this field, also when its value is the default."""
+        """Return whether the text has this field, also when its value is the default."""
         return self._parsed.offset(path) is not None
 
     def renamed(self, *path: str | int | bool, to: str | None, field: str = "") -> tuple[Edit, ...]:
@@ -100,7 +100,7 @@ class ConfigFile:
         return (Edit(offset, offset, line + ("\r\n" if "\r\n" in self.text else "\n")),)
 
     def _token(self, path: Path) -> Token | None:
-        """What stands at ``path``; None if it is several strings, or nothing."""
+        """Return what stands at ``path``; None if it is several strings, or nothing."""
         offset = self._parsed.offset(path)
         if offset is None or (path[0] == "parameters" and path[1] in self.added):
             return None
@@ -128,7 +128,7 @@ class ConfigFile:
 
 
 def is_near_config(name: str) -> bool:
-    """Whether a file's name is a misspelling of config.pbtxt, or what editors and browsers make of it."""
+    """Return whether a file's name is a misspelling of config.pbtxt, or what editors and browsers make of it."""
     letters = re.sub(r"[^a-z]", "", name.lower())
     known = letters.startswith(("configpb", "configproto")) or letters in ("config", "configtxt", "copyofconfigpbtxt")
     if name == CONFIG or name.startswith("."):

@@ -45,7 +45,7 @@ Swap = tuple[str, Finding]  # the map that it is reported at
 
 
 def swaps(model: Model) -> dict[int, list[Swap]]:
-    """What is swapped in the steps, by their numbers."""
+    """Return what is swapped in the steps, by their numbers."""
     return model.repository.once(f"swaps of {model.root}", lambda: dict(_swaps(model)))
 
 

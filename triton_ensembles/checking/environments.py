@@ -64,7 +64,7 @@ def reference(model: Model) -> Reference | None:
 
 
 def may_run_python(model: Model) -> bool:
-    """Whether the model's backend may be Python, or one that is written in it (vllm, custom ones)."""
+    """Return whether the model's backend may be Python, or one that is written in it (vllm, custom ones)."""
     native = model.is_ensemble or model.backend.name in _NATIVE
     return not native or model.config.runtime == "model.py"
 
@@ -173,7 +173,7 @@ def environment_of(model: Model) -> Environment | None:
 
 
 def has_stub(model: Model) -> bool:
-    """Whether the model has its own stub, which Triton prefers to the image's."""
+    """Return whether the model has its own stub, which Triton prefers to the image's."""
     return model.get(STUB) is not None
 
 

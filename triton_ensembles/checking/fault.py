@@ -29,7 +29,7 @@ class Place:
 
 
 def is_in(path: str, folder: str) -> bool:
-    """Whether a place's path is that of a folder or an archive, or of something in it."""
+    """Return whether a place's path is that of a folder or an archive, or of something in it."""
     return path == folder or path.startswith((f"{folder}/", f"{folder}!"))
 
 

@@ -102,9 +102,9 @@ class _Trial:
         return [*made, *chosen]
 
     def _holds(self, made: Sequence[Fault], fixes: Sequence[Fault]) -> bool:
-        """Whether ``fixes`` come true after ``made``. A file that can be read, and a model that has its backend, may
-        show faults that nobody could see before; a new one of the text, of what is there twice, or at the very words
-        that a fix wrote is its own."""
+        """Return whether ``fixes`` come true after ``made``. A file that can be read, and a model that has its backend,
+        may show faults that nobody could see before; a new one of the text, of what is there twice, or at the very
+        words that a fix wrote is its own."""
         edits = self._edits([*made, *fixes])
         if any(_touch(of_file) for of_file in edits.values()):
             return False
@@ -122,7 +122,7 @@ class _Trial:
         )
 
     def _written(self, edits: Mapping[_Place, list[Edit]]) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-        """For each file, where the words of the fixes begin afterwards, as lines and columns."""
+        """Yield for each file where the words of the fixes begin afterwards, as lines and columns."""
         shown = {place: path for path, place in self.places.items()}
         for place, of_file in edits.items():
             lines, shift, starts = Lines(_edited(self.texts[place].text or "", of_file)), 0, []
@@ -164,7 +164,7 @@ def _texts(repositories: Sequence[Repository]) -> Iterator[tuple[int, Entry]]:
 
 
 def _touch(edits: Iterable[Edit]) -> bool:
-    """Whether two of the edits are about the same place."""
+    """Return whether two of the edits are about the same place."""
     ordered = sorted(edits)
     return any(edit.end > following.start or edit.start == following.start for edit, following in pairwise(ordered))
 

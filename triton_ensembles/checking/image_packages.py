@@ -26,7 +26,7 @@ class ImageModules:
 
 @cache
 def image_modules(destination: Destination) -> ImageModules:
-    """What the tag of the image, and the Dockerfile that it is made from, tell of its packages."""
+    """Return what the tag of the image, and the Dockerfile that it is made from, tell of its packages."""
     file, engine = destination.dockerfile, _DISTRIBUTIONS.get(destination.language_models, "")
     installed = {*(file.packages if file else ()), *([engine] if engine else ())}
     names, unknown = _modules_of(installed)

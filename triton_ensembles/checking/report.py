@@ -35,5 +35,5 @@ class Report:
         return any(map(self.fails, self.faults))
 
     def fails(self, fault: Fault) -> bool:
-        """Whether ``check`` exits with 1 because of ``fault``."""
+        """Return whether ``check`` exits with 1 because of ``fault``."""
         return fault.severity is Severity.ERROR or (self.strict and fault.severity is Severity.WARNING)

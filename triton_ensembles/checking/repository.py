@@ -156,22 +156,22 @@ class Model:
         return versions
 
     def has_library(self, name: str) -> bool:
-        """Whether the model's folder, or one of its version folders, has the library ``name``."""
+        """Return whether the model's folder, or one of its version folders, has the library ``name``."""
         return any(name in self.children(folder) for folder in ("", *self.versions.values()))
 
     @property
     def is_python(self) -> bool:
-        """Whether the Python backend runs this model."""
+        """Return whether the Python backend runs this model."""
         return self.backend.name == "python"
 
     def is_made(self, path: str) -> bool:
-        """Whether the build makes the file or folder at ``path`` within the model's folder."""
+        """Return whether the build makes the file or folder at ``path`` within the model's folder."""
         recipe = self.repository.recipe
         return recipe is not None and recipe.makes(join(self.folder, path))
 
     @property
     def is_version_made(self) -> bool:
-        """Whether the build puts a file into a version folder of the model."""
+        """Return whether the build puts a file into a version folder of the model."""
         recipe = self.repository.recipe
         return recipe is not None and recipe.makes_version_of(self.folder)
 
@@ -194,7 +194,7 @@ class Model:
 
     @cached_property
     def is_completed(self) -> bool:
-        """Whether Triton asks the backend for inputs, outputs and more of what the config lacks."""
+        """Return whether Triton asks the backend for inputs, outputs and more of what the config lacks."""
         if self.repository.builds:
             return False
         try:
@@ -246,7 +246,7 @@ class Repository:
 
     @property
     def builds(self) -> bool:
-        """Whether the build of this project writes the config.pbtxt that Triton reads, and turns completion off."""
+        """Return whether a build writes the config.pbtxt that Triton reads, and turns completion off."""
         return self.form is Form.SOURCE
 
     @property
@@ -255,7 +255,7 @@ class Repository:
 
     @cached_property
     def is_one_model(self) -> bool:
-        """Whether the path is a model itself: it has a config.pbtxt, or a version folder and no model below."""
+        """Return whether the path is a model itself: it has a config.pbtxt, or a version folder and no model below."""
         if self.tree.get(CONFIG) is not None:
             return True
         names = [name for name in self.tree.folders() if self.tree.get(join(name, CONFIG)) is None]
@@ -283,7 +283,7 @@ class Repository:
 
     @cached_property
     def recipe(self) -> Build | None:
-        """What the build makes of such a folder, as its recipe says."""
+        """Return what the build makes of such a folder, as its recipe says."""
         entry = self.tree.get(self.source_form.recipe) if self.source_form else None
         return self.source_form.read(entry.text, self.path) if self.source_form and entry else None
 
@@ -329,7 +329,7 @@ def _limited(tree: Tree) -> Tree:
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether ``folder`` is a model, contains one, or has a recipe."""
+    """Return whether ``folder`` is a model, contains one, or has a recipe."""
     if _has_recipe(folder) or (folder / CONFIG).is_file() or any(folder.glob("[0-9]*/model.*")):
         return True
     with os.scandir(folder) as children:
@@ -341,6 +341,6 @@ def _has_recipe(folder: Path) -> bool:
 
 
 def is_model(folder: str | Path) -> bool:
-    """Whether ``folder`` has a config.pbtxt or a version folder."""
+    """Return whether ``folder`` has a config.pbtxt or a version folder."""
     with os.scandir(folder) as children:
         return any(child.name == CONFIG or (child.name.isdecimal() and child.is_dir()) for child in children)

@@ -19,7 +19,7 @@ def for_sagemaker(repository: Repository, destination: Destination) -> bool:
 
 
 def is_of_gateway(repository: Repository) -> bool:
-    """Whether its models are for the gateway's container, which serves all of them: its table is beside them."""
+    """Return whether its models are for the gateway's container, which serves all of them: its table is beside them."""
     return repository.tree.get(GATEWAY_TABLE) is not None
 
 
@@ -79,7 +79,7 @@ def _alone(repository: Repository, destination: Destination) -> list[Model]:
 
 
 def is_served(model: Model, destination: Destination = ANYWHERE) -> bool:
-    """Whether ``model`` is one of :func:`served_models`."""
+    """Return whether ``model`` is one of :func:`served_models`."""
     names = (served.folder for served in served_models(model.repository, destination))
     return model.folder in model.repository.once(f"names of served models {destination.single}", lambda: set(names))
 

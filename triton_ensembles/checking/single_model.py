@@ -9,7 +9,7 @@ from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS, DEFAULT
 
 
 def single_model(environment: Mapping[str, str]) -> SingleModel:
-    """What the container's variables say about it."""
+    """Return what the container's variables say about it."""
     return SingleModel(environment.get(DEFAULT_MODEL, ""), environment.get(INFERENCE_TYPE) or SingleModel.inference)
 
 

@@ -8,7 +8,7 @@ _GONE = "!"
 
 
 def is_operator(name: str, opset: int) -> bool | None:
-    """Whether the opset has it; None for an opset that is newer than the table."""
+    """Return whether the opset has it; None for an opset that is newer than the table."""
     came, gone = _table()
     if opset > max(came.values()):
         return None

@@ -92,7 +92,7 @@ class _Graph:
         )
 
     def _tensor(self, place: tuple[str, str], names: str) -> ModelTensor:
-        """Its name is "" where it has none, or several: which of them OpenVINO takes is its own affair."""
+        """Return a tensor, called "" where it has no name, or several: which OpenVINO takes is its own affair."""
         port, dims = self._ports.get(place, ({}, []))
         names = names or port.get("names", "")
         kind = _TYPES.get(port.get("precision", ""), "")

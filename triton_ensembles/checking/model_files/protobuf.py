@@ -36,7 +36,7 @@ class Budget:
 
     @property
     def is_plenty(self) -> bool:
-        """Whether something that is not always needed may also be read."""
+        """Return whether something that is not always needed may also be read."""
         return self.left > MOST_FIELDS // 2
 
 

@@ -78,7 +78,7 @@ def _comments(path: str, text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _following(lines: Sequence[str]) -> list[int]:
-    """For each line the number of the next one with anything but a comment, from 1; 0 for none."""
+    """Return for each line the number of the next one with anything but a comment, from 1; 0 for none."""
     numbers, following = [0] * len(lines), 0
     for index in range(len(lines) - 1, -1, -1):
         numbers[index] = following

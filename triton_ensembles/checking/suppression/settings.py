@@ -113,8 +113,8 @@ class _Reader:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Whether ``pattern`` fits the path (of a member: ``a.tar.gz!step/config.pbtxt``), a folder or archive that it is
-    in, or its name. ``*`` also fits ``/``, as in the per-file-ignores of other linters."""
+    """Return whether ``pattern`` fits the path (of a member: ``a.tar.gz!step/config.pbtxt``), a folder or archive that
+    it is in, or its name. ``*`` also fits ``/``, as in the per-file-ignores of other linters."""
     glob = pattern.removeprefix("./").rstrip("/")
     folders: Sequence[str] = [path[: match.start()] for match in re.finditer(r"[/!]", path)]
     candidates = (f"/{path}", path, *folders, re.split(r"[/!]", path)[-1])  # the first for **/x at the top

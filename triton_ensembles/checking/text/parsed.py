@@ -37,11 +37,11 @@ class Parsed:
 
     @property
     def refused(self) -> bool:
-        """Whether protobuf refuses the text."""
+        """Return whether protobuf refuses the text."""
         return () in self.damaged or any(fault.rule not in HARMLESS for fault in self.faults)
 
     def offset(self, path: Path) -> int | None:
-        """Where the field, entry or item at ``path`` begins; None when the text does not have it."""
+        """Return where the field, entry or item at ``path`` begins; None when the text does not have it."""
         offset = self.offsets.get(path)
         if offset is None and path and (items := self.items.get(path[:-1])) is not None:
             index = path[-1]

@@ -44,7 +44,7 @@ class Placeholders:
 
     @property
     def hide_model_name(self) -> bool:
-        """Whether the name of the model is part of a template, so that it is not compared."""
+        """Return whether the name of the model is part of a template, so that it is not compared."""
         return bool(self._of_model and (self._names or any(self._seen.values())))
 
     def faults(self, config: Any) -> Iterator[TextFault]:

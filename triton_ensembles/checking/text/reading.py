@@ -119,7 +119,7 @@ class Reading:
         return True
 
     def _ends_list(self, inside: Container[str] | None) -> bool:
-        """Whether the current token is a field behind a list that is not closed."""
+        """Return whether the current token is a field behind a list that is not closed."""
         now = self.tokens.now
         if now.kind is not Kind.NAME:
             return False
@@ -129,7 +129,7 @@ class Reading:
         return known and self.tokens.next_is(":", "{", "[")
 
     def _misplaced(self, name: Token) -> bool:
-        """Whether a field is in the wrong message because of a bracket."""
+        """Return whether a field is in the wrong message because of a bracket."""
         return self._structure_lost and name.text in names_within(ModelConfig.DESCRIPTOR)
 
     def _missing_opening(self, fields: Container[str], name: str) -> Token | None:
@@ -169,7 +169,7 @@ class Reading:
         report(rule, place, f"'{name.text}' has no value here", f"write {name.text}: and its value")
 
     def _next_field(self, name: Token) -> bool:
-        """Whether the value of ``name`` is missing, so that the current token is the next field."""
+        """Return whether the value of ``name`` is missing, so that the current token is the next field."""
         now = self.tokens.now
         if now.kind is not Kind.NAME:
             return False
@@ -182,7 +182,7 @@ class Reading:
         return known and self.tokens.next_is(":", "=", "{", "[", "<")
 
     def _group_ends(self) -> bool:
-        """Whether nothing of the current message follows, or a separator does."""
+        """Return whether nothing of the current message follows, or a separator does."""
         return self.tokens.ended or self.tokens.at("}", ">", "]", ",", ";")
 
     def _skip_rest(self, last: Token) -> bool:
@@ -228,7 +228,7 @@ class Reading:
             self._latest = fault
 
     def _follows(self, rule: str, token: Token) -> bool:
-        """Whether a fault may only be the consequence of the latest one: nothing was read well between them."""
+        """Return whether a fault may only be the consequence of the latest one: nothing was read well between them."""
         before = self._latest
         if before is None or self.tokens.line_end(before.offset) < token.offset:
             return False
@@ -278,7 +278,7 @@ class Reading:
                 self.parsed.faults.append(TextFault("config-syntax", places[0], habit.format(name) + more, fix, edits))
 
     def _leaves(self) -> bool:
-        """Whether a missing bracket was noticed further in, so that this message ends here."""
+        """Return whether a missing bracket was noticed further in, so that this message ends here."""
         if self._unwind_to == len(self._open) - 1:
             self._unwind_to = None
         return self._unwind_to is not None

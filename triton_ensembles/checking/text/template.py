@@ -24,12 +24,12 @@ def may_have_placeholders(text: str) -> bool:
 
 
 def is_statement(placeholder: str) -> bool:
-    """Whether it is ``{% if … %}`` or ``{{ name: "X" }}`` (str.format of Python) instead of a value."""
+    """Return whether it is ``{% if … %}`` or ``{{ name: "X" }}`` (str.format of Python) instead of a value."""
     return _STATEMENT.search(placeholder) is not None or _DOUBLED.search(placeholder) is not None
 
 
 def is_word_to_fill_in(text: str) -> bool:
-    """Whether it is MAX_BATCH or N, as templates have it in the place of a number."""
+    """Return whether it is MAX_BATCH or N, as templates have it in the place of a number."""
     return _WORD.match(text) is not None
 
 

@@ -96,16 +96,16 @@ class Tokens:
         self.taken_to = offset
 
     def next_is(self, *marks: str) -> bool:
-        """Whether one of ``marks`` follows the current token."""
+        """Return whether one of ``marks`` follows the current token."""
         space = _SPACE.match(self._text, self._next)
         return self._text.startswith(marks, space.end() if space else self._next)
 
     def next_is_name(self) -> bool:
-        """Whether a name or a bracket follows the current token."""
+        """Return whether a name or a bracket follows the current token."""
         return _NAME_NEXT.match(self._text, self._next) is not None
 
     def line_ends_before(self, start: int) -> bool:
-        """Whether the current token is on a later line than the one at ``start``."""
+        """Return whether the current token is on a later line than the one at ``start``."""
         return self.line_end(start) < self.now.offset
 
     def line_end(self, offset: int) -> int:
@@ -157,7 +157,7 @@ class Tokens:
 
 
 def brackets_balance(text: str) -> bool:
-    """Whether every bracket of the text is closed by its own kind, strings and comments (also ``//``) left out."""
+    """Return whether every bracket is closed by its own kind, strings and comments (also ``//``) left out."""
     token = _token(text)
     closers: list[str] = []
     start: int | None = 0

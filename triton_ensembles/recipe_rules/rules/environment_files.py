@@ -138,7 +138,7 @@ def _mentioned(versions: SpecifierSet, below: Version | None = None) -> Iterator
 
 
 def _can_hold(versions: SpecifierSet) -> bool:
-    """Whether any version fits: one at a border, or far from all of them."""
+    """Return whether any version fits: one at a border, or far from all of them."""
     return any(versions.contains(version, prereleases=True) for version in (*_mentioned(versions), "0", "99999"))
 
 

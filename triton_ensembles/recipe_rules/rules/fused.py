@@ -60,7 +60,7 @@ _INNER = Example(
 
 
 def _is_part(model: Model, destination: Destination) -> bool:
-    """Whether the fused form has the model: as a step, or for the calls of one."""
+    """Return whether the fused form has the model: as a step, or for the calls of one."""
     return destination.device == "fused" and model in _parts(model.repository)
 
 

@@ -104,7 +104,7 @@ def recipe_artifact_path(repository: Repository) -> Iterator[Finding]:
 
 
 def _in_the_way(path: str, repository: Repository) -> str:
-    """Why a file cannot be at ``path``; "" if it can. A file of the folder with the same path is replaced."""
+    """Say why a file cannot be at ``path``; "" if it can. A file of the folder with the same path is replaced."""
     recipe, existing = recipe_of(repository), repository.tree.get(path)
     files = {artifact.path for artifact in recipe.artifacts} if recipe else set()
     above = [str(folder) for folder in PurePosixPath(path).parents]

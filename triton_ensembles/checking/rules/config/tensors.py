@@ -24,7 +24,7 @@ def _tensors(model: Model) -> Iterable[tuple[Path, Any]]:
 
 
 def _is_plan(model: Model) -> bool:
-    """Whether it is a TensorRT plan, or its backend is not known, which backend-missing reports."""
+    """Return whether it is a TensorRT plan, or its backend is not known, which backend-missing reports."""
     backend = model.backend
     return backend.platform == PLAN.platform or not (backend.name or model.is_ensemble)
 

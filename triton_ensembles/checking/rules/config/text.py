@@ -1,4 +1,4 @@
-"""Whether config.pbtxt is the text form of a ModelConfig. The parser finds these faults; each kind is a rule."""
+"""Return whether config.pbtxt is the text form of a ModelConfig. The parser finds these faults; each kind is a rule."""
 
 from collections.abc import Iterator
 

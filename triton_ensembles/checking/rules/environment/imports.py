@@ -1,4 +1,4 @@
-"""Whether the environment of a step has what its model.py imports. Nothing is run."""
+"""Return whether the environment of a step has what its model.py imports. Nothing is run."""
 
 import sys
 from collections.abc import Iterator

@@ -118,7 +118,7 @@ def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
 
 
 def _of_sequence(config: Any) -> int:
-    """How many inputs sequence_batching adds: the backend looks for four kinds of controls, one of each."""
+    """Count the inputs that sequence_batching adds: the backend looks for four kinds of controls, one of each."""
     batching = config.sequence_batching
     kinds = {control.kind for tensor in batching.control_input for control in tensor.control}
     return len(kinds & _CONTROL_KINDS) + len(batching.state)

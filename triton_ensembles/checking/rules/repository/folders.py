@@ -108,7 +108,7 @@ def _is_stray(model: Model) -> bool:
 
 
 def _is_loadable(model: Model) -> bool:
-    """Whether a server that completes configurations could load a folder without one."""
+    """Return whether a server that completes configurations could load a folder without one."""
     name = model.backend.name  # of the model's file, or what follows the dot of the folder's name
     return bool(model.versions) and (name in BACKENDS or model.has_library(f"libtriton_{name}.so"))
 

@@ -27,7 +27,7 @@ def _named(name: str) -> Example:
 
 
 def _is_named_python(model: Model) -> bool:
-    """Whether this is a Python model whose name is that of a folder, and not that of an archive."""
+    """Return whether this is a Python model whose name is that of a folder, and not that of an archive."""
     named = model.root != "" or not model.repository.is_archive
     return named and model.is_python
 
@@ -104,7 +104,7 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
 
 @warning("The path of a repository with Python models has no blanks, quotes or other syntax of a shell")
 def repository_path_in_shell(repository: Repository) -> Iterator[Finding]:
-    """Only of a folder that Triton reads: an archive is unpacked elsewhere, and ``build/`` has no such path."""
+    """Look only at a folder that Triton reads: an archive is unpacked elsewhere, and ``build/`` has no such path."""
     path = str(repository.path.resolve() if repository.is_one_model else repository.path.resolve() / "_")
     folder = path.rpartition("/")[0]
     if repository.form is not Form.FOLDER or not _has_python(repository):
@@ -130,7 +130,7 @@ def ensemble_folder_name(repository: Repository) -> Iterator[Finding]:
 
 
 def _served_python(repository: Repository) -> bool:
-    """Whether it is an archive whose model, a Python model, gets the archive's name on SageMaker."""
+    """Return whether it is an archive whose model, a Python model, gets the archive's name on SageMaker."""
     models = served_models(repository) if repository.is_archive else ()
     return any(model.is_python and not model.is_ensemble for model in models)
 

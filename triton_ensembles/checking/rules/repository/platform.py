@@ -54,7 +54,7 @@ def platform_unknown(model: Model) -> Iterator[Finding]:
 
 
 def _is_exact(name: str, meant: str) -> bool:
-    """Whether ``meant`` is another name of the backend, or the only one that is near."""
+    """Return whether ``meant`` is another name of the backend, or the only one that is near."""
     return meant == name or meant != nearest(name, BACKENDS) or meant == only_near(name, BACKENDS)
 
 
@@ -112,7 +112,7 @@ def backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]
 
 
 def _is_available(model: Model) -> bool:
-    """Whether the model names no backend, a published one, or one whose library is in its own folder."""
+    """Return whether the model names no backend, a published one, or one whose library is in its own folder."""
     config = model.config
     if not config.backend or config.backend in BACKENDS or config.runtime:
         return True

@@ -52,8 +52,8 @@ def _failure(probed: ProbedModel, trial: Trial, place: Place, probe: Probe) -> F
 
 
 def _follows(probed: ProbedModel, trial: Trial, probe: Probe, *, is_own: bool) -> bool:
-    """Whether the model fails because of another one: one that it calls was not loaded, or a step has a fault and the
-    failure is not one of some code (``is_own``)."""
+    """Return whether the model fails because of another one: one that it calls was not loaded, or a step has a fault
+    and the failure is not one of some code (``is_own``)."""
     missing = [*probe.left_out, *(name for name, known in probe.models.items() if known.refusal)]
     steps = [] if is_own else [probe.models[step] for step in probed.steps if step in probe.models]
     sent = ((step, request) for step in steps for request in step.trials)
@@ -99,6 +99,6 @@ def _differences(
 
 
 def _at(probed: ProbedModel, index: int, name: str, field: str) -> Place:
-    """Of the output in the file; Triton may have completed what it does not have."""
+    """Return the place of the output in the file; Triton may have completed what it does not have."""
     names = [tensor.name for tensor in probed.model.file.config.output]
     return probed.model.at("output", names.index(name) if name in names else index, field)

@@ -1,4 +1,4 @@
-"""Whether the chosen image and instance have what the models need."""
+"""Return whether the chosen image and instance have what the models need."""
 
 from collections.abc import Iterator
 
@@ -149,8 +149,8 @@ def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Fin
 
 
 def _reason_without_gpu(model: Model, destination: Destination) -> str:
-    """Why no GPU is available, "" if one may be. The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU,
-    and ``--target cpu`` has a rule of its own."""
+    """Say why no GPU is available, "" if one may be. The build turns the KIND_GPU of a folder of ensembles/ into
+    KIND_CPU, and ``--target cpu`` has a rule of its own."""
     if model.repository.builds or destination.device == "cpu":
         return ""
     instance = instance_of(destination.instance)
@@ -174,6 +174,6 @@ def _backend(model: Model) -> str:
 
 
 def _is_plain(image: str) -> bool:
-    """Whether it is the image with the usual backends, not one for language models or a minimal one."""
+    """Return whether it is the image with the usual backends, not one for language models or a minimal one."""
     tag = image.rpartition(":")[2]
     return not any(word in tag for word in ("vllm", "trtllm", "min", "sdk", "pyt", "tf2", "igpu"))

@@ -106,7 +106,7 @@ def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
 
 
 def _is_of_packages(tree: Tree, folder: str) -> bool:
-    """Whether the byte code in ``folder`` is that of wheels unpacked into a version folder, and not of its model.py."""
+    """Return whether the byte code in ``folder`` is that of wheels in a version folder, and not of its model.py."""
     version = "/".join(folder.split("/")[:2])
     has_wheels = any(name.endswith(".dist-info") for name in tree.children(version))
     return has_wheels and not any(name.startswith("model.") for name in tree.children(folder))
