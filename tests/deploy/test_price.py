@@ -8,7 +8,7 @@ import pytest
 from botocore.stub import Stubber
 
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.price import Price, cost, hosting_price, price_of
+from triton_ensembles.deploy.price import Price, cost, hosting_price, known_price, price_of
 from triton_ensembles.ground.errors import EnsembleError
 
 HEAD = "instance,per_hour,currency,region\n"
@@ -79,6 +79,15 @@ def test_aws_is_asked_first_then_the_table_then_another_size_of_a_family_without
     estimate = price_of("ml.c7i.2xlarge", "us-east-1", None, None)
     assert (estimate.estimated, estimate.dollars) == (True, pytest.approx(0.428))
     assert "estimated by size from ml.c7i.xlarge" in estimate.source
+
+
+def test_a_deployment_names_the_price_that_a_plan_takes(credentials: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise `plan` knows a price that `deploy` and `status` call unavailable."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # nobody answers
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    assert known_price(Aws(), "ml.g4dn.2xlarge") == price_of("ml.g4dn.2xlarge", "us-east-1", None, None)
+    assert known_price(Aws(), "ml.g6.4xlarge") is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import click
 from triton_ensembles.commands.common import endpoint_options
 from triton_ensembles.deploy.autoscaling import GPU_TARGET, Metric, ScalingPolicy, autoscale_endpoint
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.price import cost, hosting_price
+from triton_ensembles.deploy.price import cost, known_price
 from triton_ensembles.deploy.sagemaker_endpoint import instance_type
 
 
@@ -57,5 +57,5 @@ def autoscale(
     click.echo(f"will register {endpoint} for auto scaling: {policy}")
     click.echo("  AWS will create two CloudWatch alarms for it")
     instance = instance_type(aws, endpoint)
-    click.echo(cost(hosting_price(aws, instance), instance, least, most))
+    click.echo(cost(known_price(aws, instance), instance, least, most))
     autoscale_endpoint(aws, endpoint, policy, click.echo)

@@ -17,7 +17,7 @@ from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER, image_uri
 from triton_ensembles.deploy.permissions import metrics_permissions
 from triton_ensembles.deploy.placement import INSTANCES, chosen_image, chosen_instance, refuse_own_server
-from triton_ensembles.deploy.price import cost, hosting_price
+from triton_ensembles.deploy.price import cost, known_price
 from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
@@ -175,7 +175,7 @@ def _announce(desired: DesiredEndpoint, aws: Aws) -> None:
     click.echo(f"  configuration {desired.config_name}, model {desired.model_name}: {desired.url}")
     for key, value in desired.environment.items():
         click.echo(f"  {key}={value}")
-    click.echo(cost(hosting_price(aws, desired.instance), desired.instance, desired.count, desired.count))
+    click.echo(cost(known_price(aws, desired.instance), desired.instance, desired.count, desired.count))
 
 
 def _refuse_variables(variables: Mapping[str, str], destination: Destination) -> None:

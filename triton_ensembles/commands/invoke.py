@@ -8,6 +8,7 @@ from typing import Any
 import click
 import tritonclient.http as http
 
+from triton_ensembles.building.places import Places
 from triton_ensembles.commands.common import endpoint_options, options
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.archives import project_archives
@@ -36,16 +37,16 @@ class Sent:
     body: Path | None
     content_type: str
 
-    def requests(self, ensembles: Path, name: str) -> list[tuple[Payload, Request | None]]:
+    def requests(self, places: Places | None, name: str) -> list[tuple[Payload, Request | None]]:
         """Return what is sent to the archive ``name``: the body, or the example requests of its ensemble."""
         if self.body:
             return [(Payload(_body(self.body), self.content_type), None)]
-        return [(payload_of(request), request) for request in self._examples(ensembles, name)]
+        return [(payload_of(request), request) for request in self._examples(places, name)]
 
-    def _examples(self, ensembles: Path, name: str) -> tuple[Request, ...]:
+    def _examples(self, places: Places | None, name: str) -> tuple[Request, ...]:
         """All of them, or the first one with other content."""
         names = archive_names(f"{name.removesuffix(SUFFIX).rpartition('/')[2]}{SUFFIX}")
-        folders = [folder for folder in find_ensembles(ensembles) if folder.name in names]
+        folders = [folder for folder in find_ensembles(places.ensembles) if folder.name in names] if places else []
         examples = read_examples(folders[0]) if folders else None
         if examples is None or not examples.requests:
             raise EnsembleError(f"there are no example requests for {name}", cure="give the request with --body FILE")
@@ -91,14 +92,15 @@ def invoke(
                     outputs: [{name, datatype, shape, data: [value]}] or null}],
                     "failed": [{model, error}]}
     """
-    aws, places = Aws(), options.current_places()
-    folder = places.dist / target
+    aws, places = Aws(), options.places_if_any()
     if output and len(models) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
     alone = ""
     with suppress(EnsembleError):  # the requests say it as well
         alone = single_archive(aws, endpoint)
     names = models or ((min(archive_names(alone), key=len),) if alone else ())
+    if not (names or places):
+        raise click.UsageError("name a MODEL: there is no project here, whose ensembles would be taken without one")
     names = names or tuple(archive.name for archive in project_archives(target))
     if output and len(names) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
@@ -110,9 +112,11 @@ def invoke(
             raise EnsembleError(f"{endpoint} is a single-model endpoint, of {alone}", cure="leave out MODEL")
         key = alone
         if not alone:
-            key = name if name.endswith(SUFFIX) else find_target_model(aws, endpoint, name, _built(folder, name))
+            key = (
+                name if name.endswith(SUFFIX) else find_target_model(aws, endpoint, name, _built(places, target, name))
+            )
         output_of.result(key, bold=True)
-        for payload, example in sent.requests(places.ensembles, name):
+        for payload, example in sent.requests(places, name):
             answer = invoke_model(aws, endpoint, "" if alone else key, payload, say, patience)
             is_tritons = answer.content_type.startswith("application/")
             read = read_answer(answer.body, answer.content_type) if is_tritons else None
@@ -138,10 +142,10 @@ def _body(path: Path) -> bytes:
         return file.read(LARGEST_BODY + 1)
 
 
-def _built(folder: Path, name: str) -> str:
-    """The key of the archive in dist/TARGET; "" if there is none."""
-    path = folder / f"{name}{SUFFIX}"
-    return read_archive(path).key if path.is_file() else ""
+def _built(places: Places | None, target: str, name: str) -> str:
+    """Return the key of the archive in dist/TARGET; "" if there is none."""
+    path = places.dist / target / f"{name}{SUFFIX}" if places else None
+    return read_archive(path).key if path and path.is_file() else ""
 
 
 def _record(model: str, example: Request | None, answer: Answer, read: http.InferResult | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -105,6 +106,14 @@ def price_of(instance: str, region: str, file: Path | None, ask: AskAws | None) 
         return estimate
     message = f"no price is known for {instance}: AWS's price list did not answer, and the table does not have it"
     raise EnsembleError(message, cure="give it with --prices FILE, or credentials for pricing:GetProducts")
+
+
+def known_price(aws: Aws, instance: str) -> Price | None:
+    """Return the price that a plan for the region takes; None if none is known."""
+    try:
+        return price_of(instance, aws.region, None, partial(hosting_price, aws))
+    except EnsembleError:
+        return None
 
 
 def _estimate(instance: str, table: dict[str, float]) -> Price | None:

@@ -7,7 +7,7 @@ from triton_ensembles.archive.manifest import PROVIDED, RANDOM, random_weights
 from triton_ensembles.deploy.autoscaling import describe_scaling
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.bucket import S3Prefix
-from triton_ensembles.deploy.price import cost, hosting_price
+from triton_ensembles.deploy.price import cost, known_price
 from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS, WEIGHTS
 from triton_ensembles.deploy.sagemaker_endpoint import container_of, find_endpoint, tags_of
 from triton_ensembles.deploy.stored import stored_archives, weights_of
@@ -52,7 +52,7 @@ def _variant_lines(aws: Aws, variant: dict[str, Any], configured: dict[str, Any]
     instance = configured.get("InstanceType", "?")
     now, desired = variant.get("CurrentInstanceCount", 0), variant.get("DesiredInstanceCount", 0)
     yield f"  variant  {variant['VariantName']}: {now} of {desired} {instance}"
-    yield f"           {cost(hosting_price(aws, instance), instance, now, now)}"
+    yield f"           {cost(known_price(aws, instance), instance, now, now)}"
     container = container_of(aws, configured)
     if container is None:
         return
