@@ -276,6 +276,18 @@ def test_a_model_that_hangs_or_dies_does_not_hide_what_others_do(models: Path, t
     assert next(fault for fault in faults(result) if fault["rule"] == "run-untried")["message"] == "not run: 'broken'"
 
 
+def test_a_healthy_model_beside_a_faulty_ensemble_of_the_folders_name_is_not_accused(tmp_path: Path) -> None:
+    """The ensemble is left out, and what becomes of it is not what became of the only model that is left."""
+    maps = 'input_map { key: "X", value: "X" }, output_map { key: "Y", value: "Y" }'
+    step = f'step [ {{ model_name: "lost", model_version: -1, {maps} }} ]'
+    ensemble = f'platform: "ensemble"\n{config().partition(chr(10))[2]}ensemble_scheduling {{ {step} }}\n'
+    files = {"both/both/config.pbtxt": ensemble, "both/both/1/README.md": "", "both/whole/config.pbtxt": config()}
+    write_files(tmp_path, files | {"both/whole/1/model.py": code()})
+    result = CliRunner().invoke(check_command, ["--run", str(tmp_path / "both")])
+    assert "lost" in result.output
+    assert "both/whole" not in result.output, result.output
+
+
 def test_a_missing_engine_is_refused_before_the_start_in_the_words_of_serve(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

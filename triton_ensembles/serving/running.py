@@ -72,7 +72,7 @@ class Running:
             served = of_built(built_of(path, self.progress, self.target), path, self.server)
         else:
             served = laid_out(path, [repository], scratch, self.progress)
-        named = {name: model for name in served.models if (model := _model_of(name, served, models))}
+        named = {name: model for name in served.models if (model := _model_of(name, served, models, repository))}
         prober = Prober(
             served.repository,
             named,
@@ -114,10 +114,11 @@ def _add_ensembles(reasons: dict[str, str], models: Mapping[str, Model]) -> None
             return
 
 
-def _model_of(name: str, served: Served, models: Mapping[str, Model]) -> Model | None:
-    """The model that is called ``name`` where it is served: the build puts the ensemble's name before those of its
-    steps, and an archive's model may have the name in its config."""
-    if name == served.name and name not in models:
-        return next((model for model in models.values() if model.is_ensemble or len(models) == 1), None)
+def _model_of(name: str, served: Served, models: Mapping[str, Model], repository: Repository) -> Model | None:
+    """Return the one of ``models`` that is called ``name`` where it is served, if it is one of them: the build puts the
+    ensemble's name before those of its steps, and an archive's model may have the name in its config."""
+    every = {model.folder for model in repository.models_read}
+    if name == served.name and name not in every:
+        return next((model for model in models.values() if model.is_ensemble or len(every) == 1), None)
     by_name = {model.name: model for model in models.values()}
     return models.get(name) or models.get(name.removeprefix(f"{served.name}.")) or by_name.get(name)
