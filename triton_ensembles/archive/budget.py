@@ -59,8 +59,8 @@ class Budget:
             raise ArchiveError("archive-bomb", f"its headers are longer than {_MOST_HEADERS >> 20} MiB together")
 
     def take_text(self, size: int, *, is_config: bool) -> bool:
-        """Whether a text of ``size`` bytes may be kept, which is then counted. Configs are counted apart: all of them
-        are read, or nothing is checked, whatever lies before them, such as the sources of a Python package."""
+        """Return whether a text of ``size`` bytes may be kept, which is then counted. Configs are counted apart: all of
+        them are read, or nothing is checked, whatever lies before them, such as the sources of a Python package."""
         if is_config:
             self.configs -= size
             if self.configs < 0:

@@ -37,7 +37,7 @@ class Changes:
 
 
 def differs(path: str) -> bool:
-    """Whether the file at ``path`` in an archive is a text in which clones may differ."""
+    """Return whether the file at ``path`` in an archive is a text in which clones may differ."""
     return path == MANIFEST or is_config(path) or is_plan(path)
 
 

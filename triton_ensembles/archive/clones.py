@@ -50,7 +50,7 @@ _Member = tuple[tarfile.TarInfo, bytes | _Compressed]
 
 
 def is_clone_name(name: str) -> bool:
-    """Whether a clone may have this name. It has no dot, because ``a.step`` is a step of the clone ``a``."""
+    """Return whether a clone may have this name. It has no dot, because ``a.step`` is a step of the clone ``a``."""
     return _NAME.fullmatch(name) is not None
 
 

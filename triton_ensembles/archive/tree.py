@@ -116,7 +116,7 @@ def join(folder: str, name: str) -> str:
 
 
 def is_text(path: str, size: int) -> bool:
-    """Whether rules read this file, so that its content is kept. ``size`` in bytes."""
+    """Return whether rules read this file, so that its content is kept. ``size`` in bytes."""
     name = path.rpartition("/")[2]
     if name.endswith(CONFIG_SUFFIX):
         return size <= LARGEST_CONFIG

@@ -37,7 +37,7 @@ class Least:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Least":
-        """Those of the precision, but for what the recipe has."""
+        """Return those of the precision, but for what the recipe has."""
         return replace(LEAST[options[PRECISION]], **{key: options[key] for key in _KEYS if key in options})
 
     def check(self, facts: Facts) -> Facts:

@@ -114,7 +114,7 @@ def profile(
 
 
 def _each_alone(selected: Chosen) -> list[tuple[str, Chosen]]:
-    """One entry per chosen path or ensemble; by default the leading ensembles."""
+    """Return one entry per chosen path or ensemble; by default the leading ensembles."""
     ensembles = selected.ensembles
     if not ensembles and not selected.paths:
         folders = choose(options.current_places().ensembles, (), leading=True)

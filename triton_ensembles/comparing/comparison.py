@@ -53,7 +53,7 @@ class Comparison:
 
     @property
     def answers_may_differ(self) -> bool:
-        """Whether something that computes answers was changed."""
+        """Return whether something that computes answers was changed."""
         return any(change.kind in ("code", "file", "weights", "package") for change in self.changes)
 
     def document(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Comparison:
 
 
 def one_sided(name: str, *, is_new: bool) -> Comparison:
-    """Of a repository that only one side has."""
+    """Describe a repository that only one side has."""
     words = ("", "there") if is_new else ("there", "")
     client = f"{name} is {'new' if is_new else 'gone'}"
     return Comparison(name, [Change("", "model", name, *words)], [client])
@@ -138,7 +138,7 @@ class _Comparing:
                 self.found.changes.append(Change(model, kind, name, before.get(name, ""), after.get(name, "")))
 
     def _accuracy(self) -> None:
-        """Of artifacts that differ: another processor measures the same file a little differently."""
+        """Compare the accuracy of artifacts that differ: another processor measures the same file a little differently."""
         before, after = self.old.artifacts, self.new.artifacts
         for path in sorted(before.keys() | after.keys()):
             (digest, text), (new_digest, new_text) = before.get(path, ("", "")), after.get(path, ("", ""))

@@ -66,7 +66,8 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def notices(old: ModelConfig, new: ModelConfig) -> Iterator[str]:
-    """What a client of the model notices: names, data types and shapes of tensors, batches, and how it answers."""
+    """Return what a client of the model notices: names, data types and shapes of tensors, batches, and how it
+    answers."""
     for kind, before, after in (("input", old.input, new.input), ("output", old.output, new.output)):
         earlier, later = ({tensor.name: _tensor(tensor) for tensor in tensors} for tensors in (before, after))
         for name in sorted(earlier.keys() | later.keys()):

@@ -36,7 +36,7 @@ class Content:
 
     @cached_property
     def prefix(self) -> str:
-        """What the build, or a clone, put before the names of the steps: ``bert.`` of ``bert.tokenize``."""
+        """Return what the build, or a clone, put before the names of the steps: ``bert.`` of ``bert.tokenize``."""
         names = [model.folder for model in self.models]
         if self.repository.form is Form.SOURCE:
             return ""
@@ -70,7 +70,7 @@ class Content:
 
     @staticmethod
     def is_fused(model: Model) -> bool:
-        """Whether it is a model that runs the steps of a fused ensemble."""
+        """Return whether it is a model that runs the steps of a fused ensemble."""
         return DIGEST in model.file.config.parameters
 
     def plan(self, model: Model) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class Content:
 
     @cached_property
     def _digests(self) -> dict[str, str]:
-        """Of all files of an archive, in one pass; for a path that it has twice, as unpacking leaves it."""
+        """Return the digests of all files of an archive, from one pass; for a path that it has twice, as unpacking leaves it."""
         digests = {}
         with self.repository.path.open("rb") as file:
             stream = TarStream.gzipped(file)

@@ -46,12 +46,12 @@ class Archive:
 
     @property
     def is_for_own_server(self) -> bool:
-        """Whether it was built for the server on this machine, and for no image."""
+        """Return whether it was built for the server on this machine, and for no image."""
         return bool(self.target) and not self.image
 
     @property
     def key(self) -> str:
-        """Where it is in S3, relative to its prefix: its TargetModel."""
+        """Return where it is in S3, relative to its prefix: its TargetModel."""
         return archive_key(self.name, self.sha256)
 
 

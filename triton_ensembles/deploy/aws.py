@@ -76,12 +76,12 @@ class Aws:
 
     @property
     def has_credentials(self) -> bool:
-        """Whether boto3 finds any."""
+        """Return whether boto3 finds any."""
         return self._session.get_credentials() is not None
 
     @property
     def is_amazon(self) -> bool:
-        """Whether SageMaker's API is AWS's own, not that of another server which AWS_ENDPOINT_URL names."""
+        """Return whether SageMaker's API is AWS's own, not that of another server which AWS_ENDPOINT_URL names."""
         own = self._session.client("sagemaker", config=Config(ignore_configured_endpoint_urls=True))
         return len({own.meta.endpoint_url, self.sagemaker.meta.endpoint_url}) == 1
 
@@ -135,7 +135,7 @@ def error_message(error: exceptions.ClientError) -> str:
 
 
 def is_missing(error: exceptions.ClientError) -> bool:
-    """Whether the resource does not exist. SageMaker has no code for it, only a ValidationException's words."""
+    """Return whether the resource does not exist. SageMaker has no code for it, only a ValidationException's words."""
     code, message = error_code(error), error_message(error).lower()
     return code in (*_MISSING_CODES, *_MISSING_IN_S3) or (
         code.startswith("Validation") and any(words in message for words in _MISSING_WORDS)
@@ -143,5 +143,5 @@ def is_missing(error: exceptions.ClientError) -> bool:
 
 
 def is_busy(error: exceptions.ClientError) -> bool:
-    """Whether SageMaker refuses because the endpoint is being created, updated or deleted at this moment."""
+    """Return whether SageMaker refuses because the endpoint is being created, updated or deleted at this moment."""
     return error_code(error).startswith("Validation") and "in-progress" in error_message(error).lower()

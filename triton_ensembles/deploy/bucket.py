@@ -37,7 +37,7 @@ class S3Prefix:
 
 
 def archive_prefix(aws: Aws, endpoint: str, bucket: str | None, prefix: str | None) -> S3Prefix:
-    """Where an endpoint's archives are.
+    """Return where an endpoint's archives are.
 
     Args:
         bucket: None for the default bucket of this tool in the caller's account and region.

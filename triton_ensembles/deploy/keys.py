@@ -19,7 +19,7 @@ def archive_key(name: str, sha256: str) -> str:
 
 
 def has_digest(key: str) -> bool:
-    """Whether ``upload`` may have written this key."""
+    """Return whether ``upload`` may have written this key."""
     match = _KEY.fullmatch(key)
     return match is not None and match["digest"] is not None
 

@@ -69,7 +69,7 @@ def hosting_price(aws: Aws, instance: str) -> Price | None:
 
 
 def cost(price: Price | None, instance: str, least: int, most: int) -> str:
-    """One sentence on the cost of ``least`` to ``most`` instances: ``cost: USD 2.82 per hour (2 x ml.g5.xlarge …)``."""
+    """Describe the cost of ``least`` to ``most`` instances: ``cost: USD 2.82 per hour (2 x ml.g5.xlarge …)``."""
     counts = (least,) if least == most else (least, most)
     number = " to ".join(f"{count}" for count in counts)
     if price is None:

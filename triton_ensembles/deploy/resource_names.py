@@ -37,7 +37,7 @@ def derived_name(endpoint: str, request: Mapping[str, Any]) -> str:
 
 
 def is_derived(endpoint: str, name: str) -> bool:
-    """Whether :func:`derived_name` may have made ``name`` for this endpoint."""
+    """Return whether :func:`derived_name` may have made ``name`` for this endpoint."""
     return re.fullmatch(f"{re.escape(endpoint)}-[0-9a-f]{{{_DIGITS}}}", name) is not None
 
 

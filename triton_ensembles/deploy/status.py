@@ -17,7 +17,7 @@ _SHOWN = 50  # archives; each costs a request
 
 
 def endpoint_status(aws: Aws, endpoint: str) -> tuple[bool, list[str]]:
-    """Whether the endpoint is in service, and the lines that describe it.
+    """Return whether the endpoint is in service, and the lines that describe it.
     Raises :class:`EnsembleError`: AWS's reason."""
     with aws_errors(f"describe {endpoint}"):
         description = find_endpoint(aws, endpoint)

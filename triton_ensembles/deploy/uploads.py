@@ -138,7 +138,7 @@ class _Run:
                 raise
 
     def left_anything(self) -> bool:
-        """Whether anything of this run is in S3."""
+        """Return whether anything of this run is in S3."""
         try:
             return bool(self._aws.s3.list_objects_v2(Bucket=self._place.bucket, MaxKeys=1).get("KeyCount"))
         except (ClientError, BotoCoreError):

@@ -76,7 +76,7 @@ class Endpoint:
 
     @property
     def in_progress(self) -> bool:
-        """Whether it is being created, updated or deleted."""
+        """Return whether it is being created, updated or deleted."""
         return self.status not in _SETTLED
 
     def create(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:

@@ -93,7 +93,7 @@ class LocalEndpoint(RunningEndpoint):
             self.stop()
 
     def _ready(self, stream: IO[str]) -> bool:
-        """Whether the process says that it is ready before it ends."""
+        """Return whether the process says that it is ready before it ends."""
         for line in stream:
             self.lines.append(line.rstrip())
             if match := _URL.match(line):

@@ -33,7 +33,7 @@ class Metrics:
 
     @contextmanager
     def measure(self, model: Model) -> Iterator[None]:
-        """One request for the model, from here to the end of the block."""
+        """Count a request for the model, from here to the end of the block."""
         labels = model.name, model.version
         status, began = 200, time.perf_counter()
         self._running.labels(*labels).inc()

@@ -53,7 +53,8 @@ class Triton:
         )
 
     async def ready(self, model: Model) -> bool:
-        """Whether Triton answers inference requests for the model, also over HTTP, which begins to listen last."""
+        """Return whether Triton answers inference requests for the model, also over HTTP, which begins to listen
+        last."""
         return await self._succeeds(f"{_path(model)}/ready")
 
     async def names(self) -> frozenset[str] | None:

@@ -35,8 +35,8 @@ class EnsembleError(Exception):
 
     @property
     def headline(self) -> str:
-        """What is wrong, on one line. Of a message of several lines these are the first two: the first of a list of
-        faults is part of it."""
+        """Return what is wrong, on one line. Of a message of several lines these are the first two: the first of a list
+        of faults is part of it."""
         return escaped(self._place + ": ".join(line.strip() for line in self.message.splitlines()[:2]))
 
     @property

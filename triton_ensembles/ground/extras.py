@@ -40,7 +40,7 @@ COMMANDS = {
 
 
 def missing_extra(error: ModuleNotFoundError, command: str = "", wanted: str = "") -> EnsembleError | None:
-    """What to tell a user for whom ``command`` ended in ``error``; None if no extra brings the module.
+    """Return what to tell a user for whom ``command`` ended in ``error``; None if no extra brings the module.
 
     Args:
         wanted: the extra that it is for, by default that of the command.
@@ -85,7 +85,7 @@ def require_engines(backends: Iterable[tuple[str, str]]) -> None:
 
 
 def is_installed(module: str) -> bool:
-    """Whether ``module``, which may be one of a package, can be imported; it is not."""
+    """Return whether ``module``, which may be one of a package, can be imported; it is not."""
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # which an importer may raise itself

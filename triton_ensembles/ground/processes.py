@@ -139,7 +139,7 @@ def hide_environment() -> None:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a child process has ended. It is not reaped, so that its id stays valid."""
+    """Return whether a child process has ended. It is not reaped, so that its id stays valid."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:  # it has been reaped
@@ -152,7 +152,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def is_there(process: Process) -> bool:
-    """Whether it is still listed, though it may have ended."""
+    """Return whether it is still listed, though it may have ended."""
     try:
         return _listed(process.id)[0].start == process.start
     except OSError:
@@ -269,7 +269,7 @@ def proportional_set_size(pids: Iterable[int]) -> int:
 
 
 def memory_parts(pids: Iterable[int]) -> tuple[int, int]:
-    """Of :func:`proportional_set_size`, the bytes that no file backs, and those of files and shared memory."""
+    """Split :func:`proportional_set_size` into bytes that no file backs, and those of files and shared memory."""
     whole = anonymous = 0
     for pid in pids:
         with contextlib.suppress(OSError):  # it has ended

@@ -28,12 +28,13 @@ REFUSAL = "This server only answers programs and pages of this machine, which ca
 
 
 def is_local(host: str) -> bool:
-    """Whether a ``Host`` header names this machine, which no name of a foreign page does."""
+    """Return whether a ``Host`` header names this machine, which no name of a foreign page does."""
     return _LOCAL.fullmatch(host) is not None
 
 
 def is_foreign(method: str, headers: Mapping[str, str], *, links: bool = False) -> bool:
-    """Whether a browser sends this request for a foreign page, to a server on loopback that has pages of its own.
+    """Return whether a browser sends this request for a foreign page, to a server on loopback that has pages of its
+    own.
 
     Args:
         headers: of the request; their names are looked up as written here, so the mapping ignores case.
@@ -50,5 +51,5 @@ def is_foreign(method: str, headers: Mapping[str, str], *, links: bool = False) 
 
 
 def is_of_a_page(headers: Mapping[str, str]) -> bool:
-    """Whether a browser sends this request for any page, to a server that has none and may have any name."""
+    """Return whether a browser sends this request for any page, to a server that has none and may have any name."""
     return "Origin" in headers or headers.get("Sec-Fetch-Site") not in (None, "none")

@@ -51,8 +51,8 @@ class Prober:
     _again: set[str] = field(default_factory=set)  # loads that are tried once more
 
     def run(self) -> dict[str, ProbedModel]:
-        """What became of each model; of ensembles, only if their steps were loaded. Raises :class:`EnsembleError`: the
-        server does not start at all."""
+        """Return what became of each model; of ensembles, only if their steps were loaded. Raises
+        :class:`EnsembleError`: the server does not start at all."""
         self._codes = {name: code_of(self.repository / name) for name in self.models}
         while True:
             server = TritonServer(

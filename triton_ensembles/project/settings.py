@@ -41,8 +41,8 @@ KEYS: Mapping[str, Callable[[str], str]] = {"image": _image, "instance": _instan
 
 
 def project_defaults(start: Path) -> dict[str, str]:
-    """What the nearest table says, in the folder ``start`` or above it: a value for each of :data:`KEYS` that it has.
-    Raises :class:`EnsembleError`, with the file and the line: a key or a value does not exist."""
+    """Return what the nearest table says, in the folder ``start`` or above it: a value for each of :data:`KEYS` that it
+    has. Raises :class:`EnsembleError`, with the file and the line: a key or a value does not exist."""
     start = start.resolve()
     for folder in (start, *start.parents):
         if settings := settings_of(folder):

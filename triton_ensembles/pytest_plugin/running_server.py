@@ -22,7 +22,8 @@ class RunningServer:
     metrics_url: str
 
     def answers(self, path: str) -> bool:
-        """Whether it answers a GET of ``path`` with status 200. Raises :class:`EnsembleError`: nothing answers."""
+        """Return whether it answers a GET of ``path`` with status 200. Raises :class:`EnsembleError`: nothing
+        answers."""
         connection = http.client.HTTPConnection(self.http_url, timeout=_ANSWER_SECONDS)
         try:
             connection.request("GET", path)

@@ -37,8 +37,8 @@ class ModelSizes:
 
     @property
     def alike(self) -> bool:
-        """Whether nearly all of many models take about as much, so that what has been loaded so far is a good guess for
-        what has not. The first may be an exception: it makes the server load its backend."""
+        """Return whether nearly all of many models take about as much, so that what has been loaded so far is a good
+        guess for what has not. The first may be an exception: it makes the server load its backend."""
         sizes = self._ascending
         return len(sizes) >= _MANY and sizes[int(_NEARLY_ALL * len(sizes))] <= 2 * sizes[len(sizes) // 2]
 
@@ -48,7 +48,7 @@ class ModelSizes:
         return self._ascending[int(_NEARLY_ALL * (len(self._ascending) - 1))] if self._ascending else 0
 
     def known(self, model: Sized) -> bool:
-        """Whether this model has been loaded before."""
+        """Return whether this model has been loaded before."""
         return model.hash in self._taken
 
     def expected(self, model: Sized) -> int:

@@ -20,7 +20,7 @@ class CloudWatchMetric:
 
     @property
     def of_instance(self) -> bool:
-        """Whether the metric describes the present state of an instance."""
+        """Return whether the metric describes the present state of an instance."""
         return self.sampled or self.namespace in (INSTANCES, LOCAL)
 
 

@@ -74,7 +74,7 @@ def _make(folder: Path, interpreter: Interpreter) -> None:
 
 
 def _is_whole(folder: Path, interpreter: Interpreter) -> bool:
-    """Whether it is this interpreter's, and has exactly the files of numpy's wheel, by name and size."""
+    """Return whether it is this interpreter's, and has exactly the files of numpy's wheel, by name and size."""
     pinned, packages = _numpy_version(interpreter.minor), _packages(folder, interpreter.minor)
     library = interpreter.shared_library
     names = {"numpy", "numpy.libs", f"numpy-{pinned}.dist-info", _STARTUP_FILE}

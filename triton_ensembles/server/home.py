@@ -55,8 +55,8 @@ class Installation:
 
     @property
     def library_folders(self) -> list[str]:
-        """Those of its shared libraries: where auditwheel has put the wheel's, or else lib/, and CUDA's, which an image
-        names in LD_LIBRARY_PATH."""
+        """Return those of its shared libraries: where auditwheel has put the wheel's, or else lib/, and CUDA's, which
+        an image names in LD_LIBRARY_PATH."""
         if (wheel := self.server.parent.parent / LIBRARIES).is_dir():
             return [os.fspath(wheel)]
         return [os.fspath(self.server / "lib"), *filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))]
@@ -69,7 +69,8 @@ class Installation:
 
     @property
     def stubs(self) -> dict[str, Path]:
-        """Its stubs by Python minor version: the wheel has several, an image one, which says what it is linked to."""
+        """Return its stubs by Python minor version: the wheel has several, an image one, which says what it is linked
+        to."""
         stubs = {path.parent.name: path for path in self.server.glob(f"python_backend_stubs/*/{STUB}")}
         own = self.python_backend / STUB
         if not stubs and own.is_file() and (linked := re.search(rb"libpython(3\.\d+)\.so", own.read_bytes())):
@@ -148,7 +149,7 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether it has every file as it was unpacked. Others may have been added: the folders of stubs.py."""
+    """Return whether it has every file as it was unpacked. Others may have been added: the folders of stubs.py."""
     try:
         unpacked = json.loads((folder / _FILES).read_text())
         return all(file_digest(folder / name) == digest for name, digest in unpacked.items())

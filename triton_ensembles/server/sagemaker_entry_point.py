@@ -27,8 +27,8 @@ _PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 def server_command(
     environment: Mapping[str, str], repository: Path, release: Release = LOCAL, platform: Mapping[str, str] = {}
 ) -> ServerCommand:
-    """How the script of ``release`` starts tritonserver in a container with these variables, and those of the local
-    ``platform`` in any release; ``messages`` is what it prints before.
+    """Return how the script of ``release`` starts tritonserver in a container with these variables, and those of the
+    local ``platform`` in any release; ``messages`` is what it prints before.
 
     The repository stands for /tmp/sagemaker (multi-model: an empty folder) or /opt/ml/model (single model: the unpacked
     archive). Where the script exits with an error, it is raised as :class:`EnsembleError`.

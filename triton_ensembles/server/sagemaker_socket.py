@@ -22,7 +22,7 @@ _PATCHES = (
 
 
 def has_sagemaker_socket(tritonserver: Path) -> bool:
-    """Whether this executable file has the changed address."""
+    """Return whether this executable file has the changed address."""
     code = tritonserver.read_bytes()
     return all(code.count(new) == 1 for _, new in _PATCHES)
 

@@ -54,5 +54,5 @@ class Secret:
 
 
 def covers_sagemaker(triton: str) -> bool:
-    """Whether this version demands the secret at its SageMaker port as well."""
+    """Return whether this version demands the secret at its SageMaker port as well."""
     return version(triton) >= version(_SAGEMAKER_SINCE)

@@ -155,7 +155,7 @@ class ServerProcess:
 
     @property
     def version(self) -> str:
-        """Of the tritonserver that it starts, such as "2.51.0"."""
+        """The version of the tritonserver that it starts, such as "2.51.0"."""
         return self._home.version if self._home else VERSION
 
     def _url(self, name: str) -> str:
@@ -264,7 +264,7 @@ class ServerProcess:
 
     @property
     def load_threads(self) -> int:
-        """How many models it loads at a time; a load that never ends keeps one for ever."""
+        """Return how many models it loads at a time; a load that never ends keeps one for ever."""
         given = [flag.removeprefix(LOAD_THREADS) for flag in self.command.arguments if flag.startswith(LOAD_THREADS)]
         return int(given[-1]) if given and given[-1].isdecimal() else _LOAD_THREADS
 
@@ -354,11 +354,11 @@ class ServerProcess:
         return server_log.stuck_load(server_log.read_log(self.written_log, start), folder)
 
     def crashed(self) -> bool:
-        """Whether the server has ended, or is printing its last words, in which it may hang."""
+        """Return whether the server has ended, or is printing its last words, in which it may hang."""
         return not self.alive() or "\nSignal (" in server_log.read_log(self.written_log, self._log_start)
 
     def began_to_load(self, start: int) -> bool:
-        """Whether the server has begun to load a model, according to the log from byte ``start`` on."""
+        """Return whether the server has begun to load a model, according to the log from byte ``start`` on."""
         return server_log.began_to_load(self._records(start))
 
     def __enter__(self) -> Self:

@@ -28,7 +28,7 @@ def socket_folder(prefix: str) -> Path:
 
 
 def socket_folders(prefix: str) -> list[Path]:
-    """What :func:`socket_folder` has made with ``prefix``, and a killed process has left."""
+    """Return what :func:`socket_folder` has made with ``prefix``, and a killed process has left."""
     return [path for folder in {tempfile.gettempdir(), _SHORT} for path in Path(folder).glob(f"{prefix}*")]
 
 
@@ -51,7 +51,7 @@ def connection_to(url: str, timeout: float | None = None) -> http.client.HTTPCon
 
 
 def answers(url: str, path: str, headers: Mapping[str, str]) -> bool:
-    """Whether a GET of ``path`` is answered with 200."""
+    """Return whether a GET of ``path`` is answered with 200."""
     with contextlib.closing(connection_to(url, timeout=5)) as connection:
         try:
             connection.request("GET", path, headers=dict(headers))

@@ -37,8 +37,8 @@ class Running:
     server: Installation | None = None
 
     def __call__(self, repositories: Sequence[Repository], faults: Sequence[Fault]) -> Iterator[Probe]:
-        """What became of each repository. Models in which rules find errors are left out, and so are ensembles of such.
-        Raises :class:`EnsembleError`: an engine, the server or a Python is missing."""
+        """Return what became of each repository. Models in which rules find errors are left out, and so are ensembles
+        of such. Raises :class:`EnsembleError`: an engine, the server or a Python is missing."""
         refuse_missing(repositories, self.server, self.target.python)
         errors = {fault.place.path for fault in faults if fault.severity is Severity.ERROR}
         for repository in repositories:

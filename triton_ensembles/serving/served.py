@@ -128,7 +128,7 @@ def server_of(
     log: Path | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> TritonServer:
-    """One server for all of them, not started yet; the arguments are those of :class:`TritonServer`. Raises
+    """Return one server for all of them, not started yet; the arguments are those of :class:`TritonServer`. Raises
     :class:`EnsembleError`: two have a model of the same name, or they need different Pythons."""
     refuse_shared_names(all_served)
     return TritonServer(
@@ -145,7 +145,7 @@ def server_of(
 
 
 def refuse_shared_names(all_served: Sequence[Served]) -> None:
-    """One server must not have two models of one name: Triton then loads neither of them. Raises
+    """Refuse two models of one name, of which Triton loads neither. Raises
     :class:`EnsembleError`: two of the repositories have a model of the same name."""
     owners: dict[str, Served] = {}
     for source in all_served:

@@ -47,7 +47,7 @@ class Destination:
 
     @property
     def image_names_release(self) -> bool:
-        """Whether the image's name or tag contains a release."""
+        """Return whether the image's name or tag contains a release."""
         return bool(_RELEASE.search(self._tag))
 
     @property
@@ -57,7 +57,7 @@ class Destination:
 
     @property
     def image_is_for_cpu(self) -> bool:
-        """Whether the image's tag is that of a CPU-only build, as SageMaker names it."""
+        """Return whether the image's tag is that of a CPU-only build, as SageMaker names it."""
         return bool(_FOR_CPU.search(self._tag.rpartition(":")[2]))
 
     @property
@@ -68,7 +68,8 @@ class Destination:
 
     @property
     def is_of_nvidia(self) -> bool:
-        """Whether the name is that of NVIDIA's image, or of AWS's, which is made of it; a release or a tag is."""
+        """Return whether the name is that of NVIDIA's image, or of AWS's, which is made of it; a release or a tag
+        is."""
         name = self.image.partition("@")[0].rpartition(":")[0] or ("" if "/" not in self.image else self.image)
         own = ("", "tritonserver", "sagemaker-tritonserver", "nvcr.io/nvidia/tritonserver")
         return name in own or (".dkr.ecr." in name and name.endswith("/sagemaker-tritonserver"))

@@ -134,7 +134,7 @@ class _Reader:
                 self.variables[name] = self._filled(value)
 
     def _copy(self, arguments: str) -> bool:
-        """Whether no packages come with it: those of another stage or image are not looked for."""
+        """Return whether no packages come with it: those of another stage or image are not looked for."""
         if "--from=" in arguments:
             return not any(part in arguments for part in _PACKAGE_FOLDERS)
         self.copied += [word for word in _words(self._filled(arguments)) if not word.startswith("--")][:-1]

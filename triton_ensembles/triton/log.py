@@ -93,7 +93,7 @@ def unfinished_loads(log: str) -> list[str]:
 
 
 def never_loaded(log: str) -> list[str]:
-    """Those of :func:`unfinished_loads` that will never end, with their reasons."""
+    """Return those of :func:`unfinished_loads` that will never end, with their reasons."""
     return [load for load in unfinished_loads(log) if ": " in load] if _WITHOUT_CODE.search(log) else []
 
 
@@ -113,7 +113,7 @@ def loaded_models(log: str) -> list[str]:
 
 
 def began_to_load(log: str) -> bool:
-    """Whether the server has begun to load a model. With ``--log-info=false`` it never says so."""
+    """Return whether the server has begun to load a model. With ``--log-info=false`` it never says so."""
     return _LOADING.search(log) is not None
 
 

@@ -71,7 +71,7 @@ class Release:
 
     @property
     def reads_numpy2(self) -> bool | None:
-        """Whether the stub's pybind11 supports numpy 2; None if its version is unknown."""
+        """Return whether the stub's pybind11 supports numpy 2; None if its version is unknown."""
         return version(self.pybind11) >= (2, 12) if self.pybind11 else None
 
 
@@ -188,8 +188,8 @@ def tag_of(release: str, instance: Instance) -> str:
 
 
 def is_cpu_image(target: Destination) -> bool:
-    """Whether the models will run in a py3-cpu image: its tag says so, or it is picked by the instance type, which has
-    no GPU, because no more than a release was chosen."""
+    """Return whether the models will run in a py3-cpu image: its tag says so, or it is picked by the instance type,
+    which has no GPU, because no more than a release was chosen."""
     if target.image not in ("", target.release_name):
         return target.image_is_for_cpu
     instance = instance_of(target.instance)
@@ -235,7 +235,7 @@ def dotted(numbers: tuple[int, ...]) -> str:
 
 
 def agree(first: str, second: str) -> bool:
-    """Whether two versions are equal as far as both go, such as ``10.4.0`` and ``10.4.0.26``."""
+    """Return whether two versions are equal as far as both go, such as ``10.4.0`` and ``10.4.0.26``."""
     pairs = list(zip(version(first), version(second), strict=False))
     return bool(pairs) and all(ours == theirs for ours, theirs in pairs)
 

@@ -42,7 +42,7 @@ class Variable:
     here: str
 
     def is_in(self, release: Release) -> bool:
-        """Whether the container of this release reads it."""
+        """Return whether the container of this release reads it."""
         return version(self.since) <= release
 
     def value(self, environment: Mapping[str, str], release: Release) -> str:
@@ -58,7 +58,7 @@ def variables() -> dict[str, Variable]:
 
 
 def is_known(name: str, release: Release) -> bool:
-    """Whether the container of this release reads the variable."""
+    """Return whether the container of this release reads the variable."""
     return variables()[name].is_in(release)
 
 
@@ -76,8 +76,8 @@ def published_namespace(environment: Mapping[str, str], release: Release) -> str
 
 
 def variable_faults(environment: Mapping[str, str], release: Release) -> list[EnsembleError]:
-    """What the container of this release would silently ignore: variables that are unknown, misspelt, or of a later
-    release; and a value of SAGEMAKER_TRITON_INFERENCE_TYPE with which it does not start. Each has its cure."""
+    """Return what the container of this release would silently ignore: variables that are unknown, misspelt, or of a
+    later release; and a value of SAGEMAKER_TRITON_INFERENCE_TYPE with which it does not start. Each has its cure."""
     faults = []
     number = "{:02}.{:02}".format(*release)
     for name, value in environment.items():

@@ -29,7 +29,7 @@ class Pins:
 
     @property
     def from_conda(self) -> bool:
-        """Whether the given packages are of conda's channels."""
+        """Return whether the given packages are of conda's channels."""
         return any(line.startswith(_CONDA) for line in self.given)
 
     def pip_arguments(self, requirements: Iterable[str], folder: Path) -> list[str]:

@@ -27,7 +27,7 @@ NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def current_places() -> Places:
-    """Where the command that runs now reads and writes. Raises :class:`EnsembleError` if there is no project."""
+    """Return where the command that runs now reads and writes. Raises :class:`EnsembleError` if there is no project."""
     places = places_if_any()
     if places is None:
         raise no_project(Path.cwd())
@@ -44,7 +44,7 @@ def places_if_any() -> Places | None:
 
 
 def profiles_folder() -> Path:
-    """Where ``profile`` keeps what it has measured: in build/ of the project, or else in the user's folder."""
+    """Return where ``profile`` keeps what it has measured: in build/ of the project, or else in the user's folder."""
     places = places_if_any()
     return (places.build if places else user_folder()) / "profiles"
 
@@ -88,7 +88,7 @@ class Setting(click.Option):
 
 
 def is_of_project(name: str) -> bool:
-    """Whether the value of a :class:`Setting` is the project's default, and no option of the command line."""
+    """Return whether the value of a :class:`Setting` is the project's default, and no option of the command line."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT_MAP
 
 

@@ -51,7 +51,7 @@ async def send(request: web.BaseRequest, reply: Reply, variant: str, request_id:
 
 
 def payload_part(payload: bytes | bytearray) -> bytes:
-    """One event with a part of the answer."""
+    """Return an event with a part of the answer."""
     return _message("event", "PayloadPart", "application/octet-stream", payload)
 
 

@@ -24,6 +24,6 @@ def signed_service(path_qs: str, headers: Mapping[str, str]) -> str | None:
 
 
 def from_waiter(headers: Mapping[str, str]) -> bool:
-    """Whether a boto3 waiter sent the request."""
+    """Return whether a boto3 waiter sent the request."""
     match = _FEATURES.search(headers.get("User-Agent", ""))
     return match is not None and "B" in match["features"].split(",")

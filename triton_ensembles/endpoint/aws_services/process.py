@@ -44,7 +44,7 @@ class Backing:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Those that it demands of each request."""
+        """Return those that it demands of each request."""
         return {SECRET: self.secret}
 
     def admit(self, client: Any) -> Any:

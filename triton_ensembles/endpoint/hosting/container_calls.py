@@ -55,6 +55,6 @@ class ContainerCalls:
         return self._entangled(model) and any(self._entangled(call.model) for call in self._working)
 
     def _entangled(self, model: Model) -> bool:
-        """Whether another archive has a step of the same name."""
+        """Return whether another archive has a step of the same name."""
         neighbors = [neighbor for neighbor in self._models.values() if neighbor is not model]
         return any(not model.steps.isdisjoint(neighbor.steps) for neighbor in neighbors)

@@ -97,7 +97,7 @@ class Container:
 
     @property
     def has_stubs(self) -> bool:
-        """Whether every model has processes of its own, as those of this project's backends have."""
+        """Return whether every model has processes of its own, as those of this project's backends have."""
         return self._launch.home is None
 
     @property

@@ -64,7 +64,8 @@ def not_loaded(
 
 
 def cure_of(reason: str) -> str:
-    """What to do where the server on this machine lacks what the model needs; "" if Triton's reason is another."""
+    """Return what to do where the server on this machine lacks what the model needs; "" if Triton's reason is
+    another."""
     return _HERE_CURE if any(words in reason for words in _NOT_HERE) else ""
 
 

@@ -102,7 +102,7 @@ class ModelProcesses:
 
 
 def is_stub(pid: int) -> bool:
-    """Whether this process is a running stub."""
+    """Return whether this process is a running stub."""
     return _MODEL.search(command_line(pid)) is not None  # one that has ended has no command line
 
 

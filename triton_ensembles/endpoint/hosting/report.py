@@ -26,7 +26,7 @@ class Report:
     served: Callable[[str], bool]
 
     def metric(self, name: str, value: float, target_model: str = "") -> None:
-        """One value of a metric of SageMaker's, in its unit; "" where it is not about one model."""
+        """Record a value of a metric of SageMaker's, in its unit; "" where it is not about one model."""
         self.metrics.record(name, value, self.endpoint, self.variant, target_model, str(self.instance))
 
     def gone(self, target_model: str) -> None:

@@ -28,7 +28,7 @@ class ContainerSpec:
 
     @property
     def is_gateway(self) -> bool:
-        """Whether the container is the gateway's: several models by name and version."""
+        """Return whether the container is the gateway's: several models by name and version."""
         return "gateway" in self.image.rsplit("/", 1)[-1].partition(":")[0]
 
     @property

@@ -108,7 +108,7 @@ class TritonApi:
         return Reply(answer.status, kept, reply, length, time.perf_counter() - started)
 
     async def has_ended(self) -> bool:
-        """Whether the server has ended, or does so in a moment: its connections close a little earlier."""
+        """Return whether the server has ended, or does so in a moment: its connections close a little earlier."""
         limit = time.monotonic() + _END_SECONDS
         while not self.closed and time.monotonic() < limit:
             await asyncio.sleep(_POLL_SECONDS)

@@ -28,7 +28,7 @@ class Prometheus:
         self._series: dict[bool, set[_LabelValues]] = {True: set(), False: set()}  # of gauges, and of all others
 
     def record(self, name: str, value: float, endpoint: str, variant: str, target_model: str, instance: str) -> None:
-        """One value in the metric's unit. Gauges are kept per instance, everything else per target model."""
+        """Record a value in the metric's unit. Gauges are kept per instance, everything else per target model."""
         is_gauge = METRICS[name].of_instance
         labels = (endpoint, variant, instance if is_gauge else target_model)
         self._series[is_gauge].add(labels)

@@ -60,7 +60,7 @@ class Metrics:
     def record(
         self, name: str, value: float, endpoint: str, variant: str, target_model: str = "", instance: str = ""
     ) -> None:
-        """One value of a metric of names.METRICS, in its unit; "" where a label does not apply."""
+        """Record a value of a metric of names.METRICS, in its unit; "" where a label does not apply."""
         self.prometheus.record(name, value, endpoint, variant, target_model, instance)
         metric = METRICS[name]
         if metric.namespace != LOCAL:

@@ -77,7 +77,7 @@ class TritonMetrics:
         self._latest: dict[str, tuple[float, str]] = {}  # by URL: when it was read, and the text
 
     async def exposition(self, sources: Iterable[Source]) -> str:
-        """One exposition with the metrics of all instances that answer."""
+        """Return one exposition with the metrics of all instances that answer."""
         sources, texts = await self._texts(sources, None)
         return await asyncio.to_thread(_merged, sources, texts, ("",))
 
@@ -146,7 +146,7 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
 
 
 def _merged(sources: Sequence[Source], texts: Sequence[str], names: tuple[str, ...]) -> str:
-    """One exposition of those metrics whose names begin with one of ``names``: of a hundred models, 10 000 lines."""
+    """Merge the metrics whose names begin with one of ``names``: of a hundred models, 10 000 lines."""
     families: _Families = {}
     for source, text in zip(sources, texts, strict=True):
         _merge(families, source, text, names)

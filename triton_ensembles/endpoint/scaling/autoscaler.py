@@ -136,7 +136,7 @@ class Autoscaler:
 
 
 def _latest_minutes(cloudwatch: Any, metric: Mapping[str, Any], minutes: int) -> list[float | None]:
-    """One value for each of the last whole minutes, the newest last; None where there is none."""
+    """Return a value for each of the last whole minutes, the newest last; None where there is none."""
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     begin = end - timedelta(minutes=minutes)
     points = cloudwatch.get_metric_statistics(

@@ -50,7 +50,7 @@ class Proposal:
     cooldown: float
 
     def allowed(self, count: int, since: float, suspended: Mapping[str, bool]) -> bool:
-        """Whether the proposal may change the present ``count``, ``since`` seconds after the last change."""
+        """Return whether the proposal may change the present ``count``, ``since`` seconds after the last change."""
         direction = "DynamicScalingOutSuspended" if self.count > count else "DynamicScalingInSuspended"
         return since >= self.cooldown and not suspended.get(direction, False)
 

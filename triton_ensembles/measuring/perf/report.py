@@ -44,7 +44,7 @@ class Point:
         return max(0.0, self.client.avg_ms - (self.queue_ms or 0.0) - inside)
 
     def summary(self) -> str:
-        """One line for the terminal."""
+        """Return a line for the terminal."""
         client = self.client
         return (
             f"concurrency {client.concurrency:3}: {client.throughput:7.1f} inferences/s, "

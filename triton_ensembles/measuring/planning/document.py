@@ -53,6 +53,6 @@ def _choice(choice: Choice) -> dict[str, Any]:
 
 
 def observed_document(observed: Observed) -> dict[str, Any]:
-    """What was observed of an endpoint."""
+    """Return what was observed of an endpoint."""
     values = asdict(observed)
     return {"endpoint": values.pop("endpoint"), "counts": values.pop("counts"), "observed": values}

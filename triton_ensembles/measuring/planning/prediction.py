@@ -75,7 +75,7 @@ class Goal:
     cold: float | None = None
 
     def met(self, prediction: Prediction) -> bool:
-        """Whether the instances keep up, within these limits."""
+        """Return whether the instances keep up, within these limits."""
         if prediction.overload:
             return False
         fast = self.p99 is None or (prediction.warm is not None and prediction.warm.p99 <= self.p99)

@@ -105,7 +105,7 @@ class SimulatedInstance:
 
     @property
     def is_changing(self) -> bool:
-        """Whether a model is being loaded or unloaded."""
+        """Return whether a model is being loaded or unloaded."""
         return self._memory.is_loading or bool(self._queue.unloading)
 
     def find(self, number: int, kind: int) -> SimulatedModel:

@@ -254,7 +254,7 @@ def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
 
 
 def _ranges(cold: Flags, seconds: Floats, *, keeps_up: bool) -> Ranges:
-    """Of consecutive parts, each of which is a run that begins as the one before has ended."""
+    """Return consecutive parts, each of which is a run that begins as the one before has ended."""
     most = max(1, len(cold) // 2)
     runs = np.array_split(np.arange(len(cold)), min(max(_LEAST_RUNS, len(cold) // _MEASURED), most))
     loaded = np.where(cold, np.inf, seconds)

@@ -127,7 +127,7 @@ class RequestSender:
         return generator, inputs
 
     def _most(self, target_model: str) -> int:
-        """How many rows of a request it takes."""
+        """Return how many rows of a request it takes."""
         with http_client(self._host.server) as client:
             return max(1, int(client.get_model_config(target_model).get("max_batch_size", 0)))
 

@@ -37,7 +37,8 @@ def answers(client: http.InferenceServerClient, model: str, rows: Sequence[Row],
 
 
 def difference(answered: Sequence[Row], present: Sequence[Row], precision: str = "bf16") -> str:
-    """How ``answered`` differs from ``present`` beyond the tolerance of accuracy checks, in one line; "" if nowhere.
+    """Return how ``answered`` differs from ``present`` beyond the tolerance of accuracy checks, in one line; "" if
+    nowhere.
 
     Floating-point tensors may differ as two vectors of one length do that have the least cosine of the check for
     ``precision``, "bf16" or "int8"; others not at all.

@@ -125,7 +125,7 @@ class ServedBench:
                 time.sleep(0.05)
 
     def measure(self, candidate: Candidate, concurrency: int) -> Point:
-        """One run of perf_analyzer. Raises :class:`RejectedError`: requests failed, or the server ended."""
+        """Run perf_analyzer once. Raises :class:`RejectedError`: requests failed, or the server ended."""
         if candidate not in self._generators:  # the server ended meanwhile
             self.load(candidate)
         generator = self._generators[candidate]
@@ -190,6 +190,6 @@ class ServedBench:
 
 
 def _is_loaded(entry: dict[str, str], ensemble: str) -> bool:
-    """Whether this entry of the repository index is a model of the ensemble that is not unloaded yet."""
+    """Return whether this entry of the repository index is a model of the ensemble that is not unloaded yet."""
     ours = entry["name"] == ensemble or entry["name"].startswith(f"{ensemble}.")
     return ours and entry.get("state", "UNAVAILABLE") != "UNAVAILABLE"

@@ -81,7 +81,7 @@ class Files:
         return list(edited)
 
     def _edits(self, setting: Setting, value: Value, candidate: Candidate) -> Iterator[_Edit]:
-        """Where the value of one setting is written."""
+        """Return where the value of one setting is written."""
         step = setting.step
         if setting.key == "engine":
             yield from self._engine(step, str(value), candidate)

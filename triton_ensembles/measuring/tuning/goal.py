@@ -43,18 +43,18 @@ class Goal:
     throughput: float | None = None
 
     def holds(self, point: Point) -> bool:
-        """Whether the point is within the bound: of the latency if there is one, else of the throughput."""
+        """Return whether the point is within the bound: of the latency if there is one, else of the throughput."""
         if self.p99_ms is not None:
             return point.p99_ms <= self.p99_ms
         assert self.throughput is not None
         return point.throughput >= self.throughput
 
     def is_met(self, point: Point) -> bool:
-        """Whether there is nothing left to search for: a latency and a throughput are required, and reached."""
+        """Return whether there is nothing left to search for: a latency and a throughput are required, and reached."""
         return self.p99_ms is not None and self.throughput is not None and self.reached(point)
 
     def reached(self, point: Point) -> bool:
-        """Whether the point has all that is required."""
+        """Return whether the point has all that is required."""
         return self.holds(point) and point.throughput >= (self.throughput or 0)
 
     def score(self, point: Point) -> tuple[bool, float]:
@@ -63,7 +63,7 @@ class Goal:
         return holds, point.throughput if holds == (self.p99_ms is not None) else -point.p99_ms
 
     def direction(self, point: Point) -> int:
-        """Whether better points are at a higher concurrency (1) or at a lower one (-1)."""
+        """Return whether better points are at a higher concurrency (1) or at a lower one (-1)."""
         return 1 if self.holds(point) == (self.p99_ms is not None) else -1
 
     def gain(self, points: Sequence[Point], references: Sequence[Point]) -> float:
@@ -83,7 +83,7 @@ class Goal:
         return reference.p99_ms / point.p99_ms if point.p99_ms else float("inf")
 
     def measures_throughput(self, points: Sequence[Point]) -> bool:
-        """Whether :meth:`gain` of such points is a ratio of throughput, and not of latency."""
+        """Return whether :meth:`gain` of such points is a ratio of throughput, and not of latency."""
         return self.holds(median_point(points)) == (self.p99_ms is not None)
 
     def __str__(self) -> str:

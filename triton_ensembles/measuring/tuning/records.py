@@ -40,7 +40,7 @@ class Records:
         self._points.setdefault((candidate, point.concurrency), []).append(point)
 
     def trials(self) -> list[Trial]:
-        """One for each candidate and concurrency, in the order in which they came."""
+        """Return one for each candidate and concurrency, in the order in which they came."""
         return [Trial(candidate, median_point(points), len(points)) for (candidate, _), points in self._points.items()]
 
     def of(self, candidate: Candidate) -> list[Trial]:

@@ -94,7 +94,7 @@ class Outcome:
 
     @property
     def proven(self) -> bool:
-        """Whether the best is better than the present settings in the final rounds."""
+        """Return whether the best is better than the present settings in the final rounds."""
         return self.final is not None and self.best == self.challenger
 
 
@@ -155,7 +155,7 @@ class Search:
             self._say(f"the present settings do not reach {self._goal}; the search goes for what comes nearest")
 
     def _descend(self) -> bool:
-        """Whether no neighbor of the best is better; otherwise the goal is met."""
+        """Return whether no neighbor of the best is better; otherwise the goal is met."""
         if self._is_met(PRESENT):
             return False
         improved = True
@@ -173,7 +173,7 @@ class Search:
         return self._measure(PRESENT, concurrency)
 
     def _is_met(self, candidate: Candidate) -> bool:
-        """Whether the goal is met by the median of several rounds."""
+        """Return whether the goal is met by the median of several rounds."""
         while met := [trial for trial in self.records.of(candidate) if self._goal.is_met(trial.point)]:
             if met[0].rounds >= MET_ROUNDS:
                 return True
@@ -192,7 +192,7 @@ class Search:
         return False
 
     def _try(self, candidate: Candidate) -> bool:
-        """Whether the candidate is better than the best, which it then becomes."""
+        """Return whether the candidate is better than the best, which it then becomes."""
         if candidate in self._tried:
             return False
         self._demand(self._load_seconds + 3 * self._point_seconds)
@@ -211,7 +211,7 @@ class Search:
         return loser != candidate
 
     def _screen(self, candidate: Candidate) -> bool:
-        """Whether the candidate looks better than the best, both measured now."""
+        """Return whether the candidate looks better than the best, both measured now."""
         first = self._measure(candidate, self._concurrency)
         best = self._measure(self._best, self._concurrency)
         top = first

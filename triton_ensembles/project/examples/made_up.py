@@ -42,7 +42,7 @@ def write_example(folder: Path, config: ModelConfig, code: Iterable[bytes]) -> b
 
 
 def _dims(tensor: Any, config: ModelConfig) -> list[int]:
-    """Those of a warm-up request, if there is one: it has a size where the config has -1."""
+    """Return those of a warm-up request, if there is one: it has a size where the config has -1."""
     warm = [list(sample.inputs[tensor.name].dims) for sample in config.model_warmup if tensor.name in sample.inputs]
     return next((dims for dims in warm if len(dims) == len(tensor.dims)), list(tensor.dims))
 

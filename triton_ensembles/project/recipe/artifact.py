@@ -173,7 +173,7 @@ class Artifact(Table):
 
     @property
     def is_model(self) -> bool:
-        """Whether it is what a backend loads: ``STEP/1/model.onnx``."""
+        """Return whether it is what a backend loads: ``STEP/1/model.onnx``."""
         return bool(re.match(r"[^/]+/\d+/[^/]+$", self.path)) and Path(self.path).suffix in _MODEL_SUFFIXES
 
     @property
@@ -193,7 +193,7 @@ class Artifact(Table):
 
     @property
     def measured_on(self) -> str:
-        """What its accuracy check is called: "sentences", "photographs", or the path of a script."""
+        """Return what its accuracy check is called: "sentences", "photographs", or the path of a script."""
         match self.accuracy:
             case AccuracyScript(run=name) | AccuracyCheck(on=name):
                 return name

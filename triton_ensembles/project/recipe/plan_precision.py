@@ -26,7 +26,7 @@ def precision_of(options: Mapping[str, Any]) -> str:
 
 
 def is_strongly_typed(tensorrt: str) -> bool:
-    """Whether this TensorRT ("" is unknown) computes in the types of the ONNX file only."""
+    """Return whether this TensorRT ("" is unknown) computes in the types of the ONNX file only."""
     return version(tensorrt) >= (11,)
 
 

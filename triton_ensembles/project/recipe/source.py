@@ -74,8 +74,8 @@ class PathPlace(Table):
         return f"path {self.path}"
 
     def file(self, name: str, project: Path) -> Path | None:
-        """Where the file lies on this machine; None if it is not there. Raises OSError: it may not be looked for;
-        RuntimeError: there is no such home folder."""
+        """Return where the file lies on this machine; None if it is not there. Raises OSError: it may not be looked
+        for; RuntimeError: there is no such home folder."""
         named = self.folder_or_file(project)
         return next((path for path in (named, named / name) if path.is_file()), None)
 
@@ -131,7 +131,7 @@ class Source(Table):
     """The sha256 of each file, by its name, as ``sha256sum`` prints it. A file with another one is never used."""
 
     def on_disk(self, file: str, project: Path) -> bool:
-        """Whether a file lies at one of the paths."""
+        """Return whether a file lies at one of the paths."""
         try:
             return any(place.file(file, project) for place in self.places if isinstance(place, PathPlace))
         except (OSError, RuntimeError):
@@ -139,5 +139,5 @@ class Source(Table):
 
     @property
     def has_address(self) -> bool:
-        """Whether it names a place besides this machine, which says where the files come from."""
+        """Return whether it names a place besides this machine, which says where the files come from."""
         return any(not isinstance(place, PathPlace) for place in self.places)

@@ -86,7 +86,7 @@ class Receiver(End):
         self._poll.register(pipe, select.POLLIN)
 
     def poll(self, seconds: float) -> bool:
-        """Whether there is a message, or the end, within this time."""
+        """Return whether there is a message, or the end, within this time."""
         return bool(self._poll.poll(seconds * 1000))
 
     def receive(self) -> tuple[Any, list[Array]]:

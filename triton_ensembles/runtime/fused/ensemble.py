@@ -82,7 +82,7 @@ class Ensemble:
         self._needed: dict[frozenset[str], frozenset[int]] = {}
 
     def answer(self, questions: Sequence[Question]) -> tuple[list[Answer], list[StepCount]]:
-        """One answer for each question, in their order, and what each step did."""
+        """Return an answer for each question, in their order, and what each step did."""
         runs = [_Run(question, self._plan, self._needed_for(question.wanted)) for question in questions]
         counts = [self._run(index, step, runs) for index, step in enumerate(self._steps)]
         return [run.answer(self._name, self._plan) for run in runs], counts
@@ -156,7 +156,7 @@ class _Run:
             self.tensors.setdefault(name, Tensor(None, self._batch))
 
     def waits_for(self, index: int, step: FusedStep) -> bool:
-        """Whether the step runs for this request now."""
+        """Return whether the step runs for this request now."""
         runs = self.failure is None and index in self._needed
         return runs and all(tensor in self.tensors for tensor in step.plan.inputs.values())
 

@@ -19,7 +19,7 @@ class Question(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """How Triton begins its messages about a request (core r24.10, InferenceRequest::LogRequest)."""
+        """Return how Triton begins its messages about a request (core r24.10, InferenceRequest::LogRequest)."""
         return f"[request id: {self.id or '<id_unknown>'}] "
 
 

@@ -123,7 +123,7 @@ class PythonStep:
         return [Failure(message)] * len(batch)
 
     def shrink(self) -> None:
-        """Its memory is its own."""
+        """Return its memory is its own."""
 
     def close(self) -> None:
         if hasattr(self._model, "finalize"):

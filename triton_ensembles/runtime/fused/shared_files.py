@@ -42,7 +42,7 @@ def share_files(folder: Path) -> frozenset[str]:
 
 
 def has_company(folder: Path) -> bool:
-    """Whether this server has loaded another fused ensemble."""
+    """Return whether this server has loaded another fused ensemble."""
     return any((sibling / PLAN).is_file() for sibling in islice(_others(folder), _MOST_ENSEMBLES))
 
 
@@ -91,7 +91,8 @@ def _model_of(process: int) -> Path | None:
 
 
 def _link(source: Path, target: Path, sha256: str, proven: int) -> bool:
-    """Whether ``target`` is now a link to ``source``, which has this content; it had it at the time ``proven``."""
+    """Return whether ``target`` is now a link to ``source``, which has this content; it had it at the time
+    ``proven``."""
     link = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         if source.samefile(target):  # by another instance, which has compared the content

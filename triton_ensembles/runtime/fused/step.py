@@ -27,7 +27,7 @@ class StepRunner(Protocol):
     """Runs one step."""
 
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
-        """One result for each request, in their order. Never raises."""
+        """Return a result for each request, in their order. Never raises."""
 
     def shrink(self) -> None:
         """Give back what is kept of the largest batch."""

@@ -77,7 +77,8 @@ def fitted(array: Array, batch: int, dims: Sequence[int], *, batched: bool) -> A
 
 
 def is_plain(max_batch_size: int, inputs: Mapping[str, DeclaredTensor], arrays: Mapping[str, Array]) -> bool:
-    """Whether ``accepted`` would return the arrays as they are. This answers for most requests, and in less time."""
+    """Return whether ``accepted`` would return the arrays as they are. This answers for most requests, and in less
+    time."""
     if len(arrays) < len(inputs):
         return False
     batch = 0

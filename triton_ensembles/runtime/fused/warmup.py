@@ -38,7 +38,7 @@ def _results(sample: Mapping[str, Any], place: StepPlace, runner: StepRunner) ->
 
 
 def _array(entry: Mapping[str, Any], place: StepPlace, *, batched: bool) -> Array:
-    """One input of one request, which has one row: the batch size of a sample is a number of requests."""
+    """Return one input of one request, which has one row: the batch size of a sample is a number of requests."""
     dims = [int(size) for size in entry.get("dims", ())]
     text = entry["data_type"] == "TYPE_STRING"
     dtype = np.dtype(object if text else pb_utils.triton_string_to_numpy(entry["data_type"]))

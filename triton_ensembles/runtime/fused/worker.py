@@ -95,7 +95,7 @@ class Worker:
             raise LoadError(error)
 
     def ask(self, questions: Sequence[Question]) -> Sequence[Answer]:
-        """One answer for each question. A worker that died is started again, before or for the next questions."""
+        """Return an answer for each question. A worker that died is started again, before or for the next questions."""
         try:
             try:
                 return self._asked(questions)
@@ -136,7 +136,7 @@ class Worker:
             raise WorkerDiedError(self._end(), began=began) from None
 
     def _end(self) -> str:
-        """How the worker ended."""
+        """Return how the worker ended."""
         step, status = self._step[0], self._reap()
         subject = f"the step {self._plan.models[step].name}" if step != NO_STEP else "the process of the steps"
         if status is None:

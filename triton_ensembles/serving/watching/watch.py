@@ -84,7 +84,8 @@ class _State:
         self._taken = self._seen = self._written()
 
     def has_settled(self) -> bool:
-        """Whether there is a change since the last one that was taken, and nothing has changed since the last look."""
+        """Return whether there is a change since the last one that was taken, and nothing has changed since the last
+        look."""
         before, self._seen = self._seen, self._written()
         if self._seen == self._taken or self._seen != before:
             return False
