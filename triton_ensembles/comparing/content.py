@@ -117,7 +117,8 @@ class Content:
 
     @cached_property
     def _digests(self) -> dict[str, str]:
-        """Return the digests of all files of an archive, from one pass; for a path that it has twice, as unpacking leaves it."""
+        """Return the digests of all files of an archive, from one pass: of a path that it has twice, what unpacking
+        leaves."""
         digests = {}
         with self.repository.path.open("rb") as file:
             stream = TarStream.gzipped(file)
