@@ -67,6 +67,6 @@ def may_have_more_tensors(model: Model) -> bool:
 
 
 def _tensor(tensor: ModelTensor, backend: str) -> Tensor:
-    """Return the tensor; OpenVINO takes all axes for any size where one is (as its completion.py, too)."""
+    """Return the tensor; OpenVINO's axes are all of any size where one is (runtime/backends/openvino/completion.py)."""
     any_size = backend == "openvino" and -1 in (tensor.dims or ())
     return Tensor(tensor.name, tensor.data_type, (-1,) * len(tensor.dims or ()) if any_size else tensor.dims)

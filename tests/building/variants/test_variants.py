@@ -221,4 +221,4 @@ def test_rows_of_a_bucket_are_fetched_several_at_a_time(
 def test_a_table_and_a_number_are_not_both_given(variants: Variants) -> None:
     for options in (("--count", "2"), ("--prefix", "t")):
         result = variants.clone(*options)
-        assert result.exit_code == 2 and "leave out --count" in result.output
+        assert result.exit_code == 2 and "--variants excludes" in result.output
