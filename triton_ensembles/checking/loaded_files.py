@@ -9,8 +9,10 @@ from triton_ensembles.checking.backend import Backend
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.read import FileReader
 from triton_ensembles.checking.repository import Model
+from triton_ensembles.runtime.fused.plan import PLAN, STEPS
 from triton_ensembles.triton.model_formats import AOTI, FORMATS, ONNX, ModelFormat
 
+_SUFFIXES = tuple(form.suffix for form in FORMATS if form.made)
 ONNX_IN_FOLDER = ONNX.file  # onnxruntime_backend r24.10 onnxruntime.cc LoadModel
 
 
@@ -27,6 +29,18 @@ def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
             path = inner if model.get(inner) else path
         if (entry := model.get(path)) and not model.is_made(path):
             yield path, entry
+
+
+def step_files(model: Model) -> Iterator[tuple[str, Entry]]:
+    """The model files of the steps of a fused ensemble, by the ends of their names."""
+    for number in model.served_versions:
+        version = model.versions[number]
+        for step in model.children(join(version, STEPS)) if model.get(join(version, PLAN)) else ():
+            for folder in model.children(inside := join(join(version, STEPS), step)):
+                for name in model.children(join(inside, folder)):
+                    path = join(join(inside, folder), name)
+                    if name.endswith(_SUFFIXES) and (entry := model.get(path)):
+                        yield path, entry
 
 
 def file_of(model: Model, path: str) -> ModelFile | None:

@@ -138,7 +138,7 @@ class _Comparing:
                 self.found.changes.append(Change(model, kind, name, before.get(name, ""), after.get(name, "")))
 
     def _accuracy(self) -> None:
-        """Compare accuracies of artifacts that differ: another processor measures the same file a little differently."""
+        """Compare accuracies where artifacts differ: another processor measures the same file a little differently."""
         before, after = self.old.artifacts, self.new.artifacts
         for path in sorted(before.keys() | after.keys()):
             (digest, text), (new_digest, new_text) = before.get(path, ("", "")), after.get(path, ("", ""))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.examples import IDENTITY, onnx_model, python_model
-from triton_ensembles.checking.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files
+from triton_ensembles.checking.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files, step_files
 from triton_ensembles.checking.rule import Example, Finding, Model, rule, warning
 
 SOURCE = "backends of r24.10; the specification of Git LFS pointers"
@@ -46,6 +46,11 @@ def model_file_broken(model: Model) -> Iterator[Finding]:
         # An empty model.py has no class, which model-py-no-class says.
         if file and file.broken and not (backend.name == "python" and not entry.size):
             message = f"{path.rpartition('/')[2]} is no model: {file.broken}"
+            yield Finding(model.place(path), message, effect, file.cure)
+    for path, _ in step_files(model):
+        if (file := file_of(model, path)) and file.broken:
+            message = f"{path.rpartition('/')[2]} is no model: {file.broken}"
+            effect = "the step's engine cannot load it, so Triton does not load the fused ensemble"
             yield Finding(model.place(path), message, effect, file.cure)
 
 
