@@ -9,6 +9,7 @@ from checkout import BUILD, PLACES
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import RECIPE
@@ -21,7 +22,7 @@ Edit = Callable[[str], str]
 
 def built_ensemble(ensemble: str, target: Target, progress: Progress) -> Built:
     """``ENSEMBLE`` as it is in git. Raises :class:`EnsembleError` when the build fails."""
-    return build(PLACES.ensembles / ensemble, target, PLACES, allow_random=True, progress=progress)
+    return build(BuildRequest(PLACES.ensembles / ensemble, target, PLACES), progress)
 
 
 def built_variant(ensemble: str, name: str, edit: Edit, target: Target, progress: Progress) -> Built:
@@ -45,7 +46,7 @@ def built_variant(ensemble: str, name: str, edit: Edit, target: Target, progress
     for ours, theirs in linked.items():
         ours.unlink(missing_ok=True)  # it may lead to a checkout that is gone
         ours.symlink_to(theirs)
-    return build(copy, target, places, allow_random=True, progress=progress)
+    return build(BuildRequest(copy, target, places), progress)
 
 
 def with_precision(precision: str, recipe: str) -> str:

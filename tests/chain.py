@@ -7,6 +7,7 @@ from tests.files import write_files
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.triton.targets import fused
 
 NAME = "chain"
@@ -66,4 +67,4 @@ def build_fused_chain(project: Path, store: Path, instances: int = 1) -> Built:
     (project / "build").mkdir()
     store.mkdir(parents=True, exist_ok=True)
     (project / "build" / "store").symlink_to(store.resolve())
-    return build(project / "ensembles" / NAME, fused(), Places.of(project), allow_random=False, progress=print)
+    return build(BuildRequest(project / "ensembles" / NAME, fused(), Places.of(project)), print)

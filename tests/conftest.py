@@ -20,6 +20,7 @@ from tests.places import builder_of
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.project.recipe.reader import read_recipe
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.targets import CPU
@@ -61,7 +62,7 @@ def places() -> Places:
 def built(places: Places) -> dict[str, Built]:
     """Every leading ensemble of the project, built for the cpu target, by name."""
     return {
-        folder.name: build(folder, CPU, places, allow_random=True, weights_dir=None, progress=print)
+        folder.name: build(BuildRequest(folder, CPU, places), print)
         for folder in choose(places.ensembles, (), leading=True)
     }
 

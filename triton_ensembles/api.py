@@ -104,19 +104,16 @@ def build(
     """
     with _with_extra("build"):
         from triton_ensembles.building.build import build as build_ensemble
+        from triton_ensembles.building.places import Weights
+        from triton_ensembles.building.request import BuildRequest, Proof
         from triton_ensembles.triton.targets import target_of
 
         _refuse_unknown(target)
         folder, places = _folder_and_places(folder)
-        return build_ensemble(
-            folder,
-            replace(target_of(target, image, instance), single=single),
-            places,
-            allow_random=random,
-            weights_dir=Path(weights_dir) if weights_dir else None,
-            prove=prove,
-            progress=progress,
-        )
+        made_for = replace(target_of(target, image, instance), single=single)
+        weights = Weights("auto" if random else "pretrained", Path(weights_dir) if weights_dir else None)
+        proof = Proof.ANSWERS if prove else Proof.NONE
+        return build_ensemble(BuildRequest(folder, made_for, places, weights, proof=proof), progress)
 
 
 def clone(archive: StrPath, names: Iterable[str], folder: StrPath | None = None) -> list[Path]:

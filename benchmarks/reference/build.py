@@ -11,7 +11,8 @@ from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.made.store import Store
-from triton_ensembles.building.places import Places
+from triton_ensembles.building.places import Places, Weights
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.model_config import CONFIG, format_config, read_config
@@ -29,7 +30,7 @@ def built_models(progress: Progress) -> Built:
     Raises:
         EnsembleError: the weights are not available.
     """
-    return build(HERE / NAME, CPU, PLACES, allow_random=False, weights_dir=None, progress=progress)
+    return build(BuildRequest(HERE / NAME, CPU, PLACES, Weights("pretrained")), progress)
 
 
 def built_reference(progress: Progress) -> Built:

@@ -22,6 +22,7 @@ from tests.running import running
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.triton.model_config import parse_config
@@ -36,16 +37,16 @@ def copied(places: Places, folder: Path, name: str = "digits") -> Places:
 
 
 def make(places: Places, name: str = "digits") -> Built:
-    return build(places.ensembles / name, CPU, places, allow_random=True, weights_dir=None, progress=print)
+    return build(BuildRequest(places.ensembles / name, CPU, places), print)
 
 
 def start(places: Places) -> AbstractContextManager[subprocess.Popen[str]]:
     code = (
         "import sys; from pathlib import Path\n"
         "from triton_ensembles.building.build import build; from triton_ensembles.building.places import Places\n"
-        "from triton_ensembles.triton.targets import CPU\n"
+        "from triton_ensembles.building.request import BuildRequest; from triton_ensembles.triton.targets import CPU\n"
         "places = Places(*map(Path, sys.argv[1:])); folder = places.ensembles / 'dali_inception'\n"
-        "built = build(folder, CPU, places, allow_random=True, weights_dir=None, progress=print)\n"
+        "built = build(BuildRequest(folder, CPU, places), print)\n"
         "print(built.sha256, built.changed)"
     )
     return running(sys.executable, "-u", "-c", code, *map(str, (places.ensembles, places.build, places.dist)))
@@ -155,7 +156,7 @@ def test_a_faulty_archive_does_not_replace_the_previous_one(places: Places, tmp_
     with pytest.raises(EnsembleError) as caught:
         make(mine, "dali_inception")
     message = str(caught.value)
-    assert "the new archive has faults, so" in message and "was not replaced" in message
+    assert f"the archive of {mine.ensembles / 'dali_inception'} has faults, so it was not written" in message
     place = f"{first.archive}!dali_inception.dali/1: error[model-file-missing]"
     assert place in message and "version 1 has no pipeline.dali" in message
     assert [path.name for path in first.archive.parent.iterdir()] == ["dali_inception.tar.gz"]

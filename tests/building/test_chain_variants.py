@@ -10,6 +10,7 @@ from triton_ensembles.building.build import Built, build, last_built
 from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.prune import find_unneeded
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.checking.checker import check
 from triton_ensembles.triton.targets import CPU, Target, fused
 
@@ -21,7 +22,7 @@ def chain(tmp_path: Path) -> Path:
 
 
 def make(chain: Path, target: Target = CPU) -> Built:
-    return build(chain, target, Places.of(chain.parents[1]), allow_random=False, progress=print)
+    return build(BuildRequest(chain, target, Places.of(chain.parents[1])), print)
 
 
 def members(built: Built) -> set[str]:

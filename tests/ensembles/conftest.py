@@ -15,6 +15,7 @@ from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.packed.gateway_repository import stage_gateway
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.gateway.table import read_table
 from triton_ensembles.server.clients import grpc_client
 from triton_ensembles.server.gateway_server import GatewayServer
@@ -58,10 +59,7 @@ def small_places(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Pl
 
 @pytest.fixture(scope="session")
 def small(small_places: Places) -> dict[str, Built]:
-    return {
-        name: build(small_places.ensembles / name, CPU, small_places, allow_random=True, progress=print)
-        for name in NAMES
-    }
+    return {name: build(BuildRequest(small_places.ensembles / name, CPU, small_places), print) for name in NAMES}
 
 
 @pytest.fixture(scope="session")

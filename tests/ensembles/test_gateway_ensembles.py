@@ -25,6 +25,7 @@ from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.packed.gateway_repository import ensembles_of, stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.gateway.table import read_table
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server.gateway_server import GatewayServer
@@ -221,7 +222,7 @@ def test_fused_answers_as_drawn_with_the_locked_packages(small_places: Places, s
         ensembles_of(read_table(ROOT / "gateway" / "models.toml"), NAMES, path, target)
     path.write_text(f"[[models]]{text.rpartition('[[models]]')[2]}")
     source = small_places.ensembles / BERT
-    built = build(source, target, small_places, allow_random=True, progress=print, keep_locks=True)
+    built = build(BuildRequest(source, target, small_places, keep_locks=True), print)
     folder = stage_gateway([built], read_table(path), path, small_places, target)
     with GatewayServer(folder, log=small_places.build / "fused.log") as server:
         for text in (*TEXTS, "no mask"):

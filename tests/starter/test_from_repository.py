@@ -17,6 +17,7 @@ from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.fusion import fuse
 from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.staging_example import stage as stage_example
 from triton_ensembles.ground.errors import EnsembleError
@@ -115,7 +116,7 @@ def said(project: Path, name: str) -> list[str]:
 def test_each_is_built_served_and_answers_its_example(project: Path, tmp_path: Path) -> None:
     assert run_in(project, "check", "--strict").exit_code == 0
     places = Places.of(project)
-    built = [build(places.ensembles / name, CPU, places, allow_random=False, progress=print) for name in REPOSITORIES]
+    built = [build(BuildRequest(places.ensembles / name, CPU, places), print) for name in REPOSITORIES]
     assert {packed.manifest["weights"] for packed in built if packed.name != "pictures"} == {"provided"}
     one_by_one = ["--model-control-mode=explicit"]  # many Python steps at once are too much for a busy machine
     with (

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.archive.manifest import FACTS, MANIFEST
+from triton_ensembles.archive.manifest import FACTS, MANIFEST, RANDOM
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import Proof
 from triton_ensembles.ground.errors import EnsembleError, UsageError
 from triton_ensembles.ground.files import file_digest, read_json
 from triton_ensembles.project.recipe.places import find_ensembles
@@ -22,16 +23,20 @@ class Built:
     archive: Path
     repository: Path  # the staged repository that was packed
     sha256: str
-    manifest: dict[str, Any]
-    inputs: str  # the digest of everything that it was built from
-    changed: bool  # whether this build wrote it, or kept it because its inputs are unchanged
-    proven: bool = False  # whether it was loaded once in the server on this machine
-    asked: bool = False  # whether its models have then answered requests
+    manifest: dict[str, Any]  # {} of an implied recipe
+    inputs: str  # the digest of everything that it was built from; "" of an implied recipe
+    changed: bool  # whether this build wrote it, or the same was there before
+    proof: Proof
 
     @property
     def random(self) -> bool:
         """Whether any file in it has random weights."""
-        return bool(self.manifest["weights"] == "random")
+        return self.weights == RANDOM
+
+    @property
+    def weights(self) -> str:
+        """Where its weights are from; "" for a repository that was packed as it is."""
+        return str(self.manifest.get("weights", ""))
 
 
 def choose(root: Path, names: Sequence[str], *, leading: bool = False) -> list[Path]:
@@ -75,5 +80,5 @@ def built_of(
 ) -> Built:
     """The ensemble's archive and repository, of which ``state`` and ``manifest`` tell."""
     archive, repository = places.archive(target, name), places.repository(target, name)
-    proven, asked = bool(state.get("proven")), bool(state.get("asked"))
-    return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed, proven, asked)
+    proof = Proof(state["proof"])
+    return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed, proof)

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.places import Weights
+from triton_ensembles.building.request import Proof
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import chosen
 from triton_ensembles.commands.common.builds import build_all, pack_all
@@ -65,10 +66,11 @@ def build(
     if selected.paths:
         if selected.ensembles:
             raise click.UsageError(f"build ensembles and paths apart: {selected.ensembles[0]} is an ensemble")
-        pack_all(selected.paths, made_for, ask=prove)
+        pack_all(selected.paths, made_for, Proof.ANSWERS if prove else Proof.LOADS)
         return
     if engines_from and chosen_target.target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
     if prove and chosen_target.target == "gpu":
         raise click.UsageError("--prove is for the server on this machine, which has no GPU: use NVIDIA's image")
-    build_all(selected.ensembles, weights, made_for, engines_from, prove=prove, keep_locks=locked, is_result=True)
+    proof = Proof.ANSWERS if prove else Proof.NONE
+    build_all(selected.ensembles, weights, made_for, engines_from, proof=proof, keep_locks=locked, is_result=True)

@@ -11,6 +11,7 @@ import click
 
 from triton_ensembles.building.build import stage_written
 from triton_ensembles.building.places import Places, Weights
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import argument, chosen
 from triton_ensembles.commands.common.builds import serve_all, server_for
@@ -102,7 +103,8 @@ def serve(
 
 def _stage(target: Target, weights: Weights, folder: Path, destination: Path) -> None:
     """Stage the ensemble in ``folder`` again."""
-    stage_written(folder, target, Places.of(folder.resolve().parents[1]), destination, weights, lambda _: None)
+    request = BuildRequest(folder, target, Places.of(folder.resolve().parents[1]), weights)
+    stage_written(request, destination, lambda _: None)
 
 
 def _say(line: str) -> None:

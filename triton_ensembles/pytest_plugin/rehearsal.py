@@ -12,6 +12,8 @@ from typing import Any
 import boto3
 import pytest
 
+from triton_ensembles.building.build import build
+from triton_ensembles.building.places import Places
 from triton_ensembles.checking.single_model import single_model
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.deploy.rehearsal import fill_bucket, start, variables_alone
@@ -19,8 +21,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint, SharedEndpoint
-from triton_ensembles.serving.packing import pack
-from triton_ensembles.serving.served import built_of, served
+from triton_ensembles.serving.served import as_written, built_of, served
 from triton_ensembles.triton.destination import SingleModel
 
 _SUFFIX = ".tar.gz"
@@ -33,8 +34,8 @@ def archive_of(path: Path, scratch: Path, progress: Progress, single: SingleMode
     if (path / RECIPE).is_file():
         return built_of(path, progress, single=single is not None).archive
     if path.is_dir():
-        source = served(path, scratch, progress, single)
-        return pack(source, scratch / f"{source.name}{_SUFFIX}", progress).archive
+        places = Places(scratch, scratch / "build", scratch)
+        return build(as_written(served(path, scratch, progress, single), places), progress).archive
     if not path.is_file():
         raise EnsembleError("there is no such file or folder", path=path)
     if not path.name.endswith(_SUFFIX):

@@ -25,6 +25,7 @@ from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.environments import environment_of, has_stub
 from triton_ensembles.checking.repository import Repository, find_repositories, is_model, is_repository
@@ -34,6 +35,7 @@ from triton_ensembles.ground.extras import require_engines
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.project.location import ENSEMBLES
+from triton_ensembles.project.recipe.implied import Implied
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.project.settings import project_defaults
 from triton_ensembles.sagemaker.extraction import extract
@@ -53,18 +55,10 @@ _UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")  # Triton passes the path of an enviro
 
 
 @dataclass(frozen=True)
-class Served:
-    """A model repository, ready for tritonserver."""
+class Served(Implied):
+    """A model repository, ready for tritonserver, and for :func:`as_written`."""
 
-    name: str  # that of the folder or the archive, without its suffix
-    path: Path  # what the user named
-    repository: Path  # what tritonserver is told to serve
-    models: tuple[str, ...]  # the models in it, by their folders
-    tops: tuple[str, ...]  # those that no ensemble of it has as a step
-    python: str = ""  # the minor version that the steps need, such as "3.10"; "" where it does not matter
-    is_complete: bool = False  # whether the build has written its configs, so that Triton need not complete them
     server: Installation | None = None  # that will serve it; None for the one that setup has installed
-    single: SingleModel | None = None  # how a single-model endpoint will serve it, where that is one
 
 
 def served(
@@ -94,10 +88,11 @@ def served(
         return of_built(built_of(path, progress, target, single=single is not None), path, server)
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
-    refuse_faults(path, replace(here(server), single=single), message, repositories=repositories)
+    destination = replace(here(server), single=single)
+    refuse_faults(path, destination, message, repositories=repositories)
     refuse_missing(repositories, server)
     laid = laid_out(path, repositories, scratch, progress)
-    return replace(laid, name=name if path.is_dir() else laid.name, server=server, single=single)
+    return replace(laid, name=name if path.is_dir() else laid.name, server=server, destination=destination)
 
 
 def laid_out(path: Path, repositories: Sequence[Repository], scratch: Path, progress: Progress) -> Served:
@@ -190,7 +185,12 @@ def built_of(folder: Path, progress: Progress, target: Target | None = None, *, 
     if target is None:
         target = fused() if project_defaults(folder).get("target") == "fused" else CPU
     target = replace(target, single=single or target.single)
-    return build(folder, target, Places.of(folder.parents[1]), allow_random=True, progress=progress)
+    return build(BuildRequest(folder, target, Places.of(folder.parents[1])), progress)
+
+
+def as_written(source: Served, places: Places, proof: Proof = Proof.NONE) -> BuildRequest:
+    """The request for an archive of ``source``, a repository without a recipe, as it is: dist/NAME.tar.gz."""
+    return BuildRequest(source.path, CPU, places, proof=proof, implied=source)
 
 
 def _name_of(path: Path) -> str:

@@ -22,7 +22,7 @@ from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.project import Written, project_texts, rendered, test_of
 from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
 from triton_ensembles.starter.report import Notes, add_faults
-from triton_ensembles.starter.repository import beginning, choose_model, find_repository
+from triton_ensembles.starter.repository import ModelRepository, beginning, choose_model, find_repository
 from triton_ensembles.starter.steps import Packages, Required, packages_of, requirements_near
 from triton_ensembles.starter.unbuilt import undo_build
 from triton_ensembles.triton.backends import ENSEMBLE
@@ -33,62 +33,80 @@ _MOST_WEIGHTS = 20  # lines
 
 
 def write_from_repository(root: Path, name: str, source: Path, model: str, *, whole: bool) -> tuple[Written, Notes]:
-    """Import ``source``, a model repository, a model or an archive, into the project ``root`` as the ensemble ``name``.
-
-    ``model`` is the ensemble of the repository, or the single model that becomes an ensemble of one step; "" where it
-    can only be one. ``whole``: also write the files of a project. Raises :class:`EnsembleError`: it cannot be imported.
-    Nothing was written.
+    """Import ``source`` into the project ``root`` as the ensemble ``name``, as :func:`import_models` does, with an
+    example and a test. ``whole``: also write the files of a project. Raises :class:`EnsembleError`: it cannot be
+    imported. Nothing was written.
     """
     check_name(name)
-    environment, notes = f"envs/{name}.yml", Notes()
-    existing = [f"{ENSEMBLES}/{name}", environment, test_of(name)]
+    notes = Notes()
+    existing = [f"{ENSEMBLES}/{name}", _environment(name), test_of(name)]
     refuse_existing(root, existing, "choose another name, or move it away")
     with draft(root, name) as folder:
         inner = folder / ENSEMBLES / name
-        configs, required = _copied(source, model, inner, notes)
+        _, configs, packages = import_models(source, model, folder, name, notes)
         texts = rendered("from_repository", name)
-        packages = _packages(inner, required, environment, notes)
-        weights = weights_in(inner, configs)
-        notes.assumed += [f"provided weights: {line}" for line in weights[:_MOST_WEIGHTS]]
-        if len(weights) > _MOST_WEIGHTS:
-            notes.assumed.append(f"provided weights: {len(weights) - _MOST_WEIGHTS} more, listed in {RECIPE}")
-        (inner / RECIPE).write_text(recipe_text(source.name, weights, packages, environment), encoding="utf-8")
-        if packages.requirements:
-            texts[environment] = environment_text(name, packages)
         write_texts(folder, texts)
         _add_example(inner, configs, notes)
-        backends = {backend_of(config) for config in configs.values()}
-        _add_engines(backends, notes)
         (repository,) = find_repositories(inner)
         calls = any(map(callees, repository.models))  # which only the fused form answers
         add_faults(notes, inner, configs, root / ENSEMBLES / name, "fused" if calls else CPU.name)
         if calls and not whole:
             notes.assumed.append("build it with --target fused")
+        backends = set(map(backend_of, configs.values()))
         project, kept = project_texts(root, name, backends, makes_onnx=False, fuses=calls) if whole else ({}, [])
         write_texts(folder, project)
         models = [f"{ENSEMBLES}/{name}/{path.name}" + "/" * path.is_dir() for path in sorted(inner.iterdir())]
-    return Written((*models, *texts, *project), tuple(kept)), notes
+    environments = [_environment(name)] if packages.requirements else []
+    return Written((*models, *texts, *environments, *project), tuple(kept)), notes
 
 
-def _copied(source: Path, model: str, inner: Path, notes: Notes) -> tuple[dict[str, ModelConfig], Required]:
-    """Copy the models. Returns their configs by folder, and what the files beside them require."""
-    with _folder_of(source, inner.parents[1] / "unpacked", notes) as place:
-        repository = find_repository(place, model, inner.name)
-        chosen = choose_model(repository, model)
+def import_models(
+    source: Path, model: str, project: Path, name: str, notes: Notes
+) -> tuple[ModelRepository, dict[str, ModelConfig], Packages]:
+    """Import ``source``, a model repository, a model or an archive, as ensembles/``name`` of the folder ``project``.
+
+    ``model`` is the ensemble of the repository, or the single model that becomes an ensemble of one step; "" where it
+    can only be one. ``notes`` get what was assumed, and what is left to do. Returns where the models were, the configs
+    of the copies by folder, and the packages that they need. Raises :class:`EnsembleError`: it cannot be imported.
+    """
+    inner, environment = project / ENSEMBLES / name, _environment(name)
+    with _folder_of(source, project / "unpacked", notes) as place:
+        repository = find_repository(place, model, name)
         required = requirements_near(repository.folder.resolve(), place.resolve())
-        inner.mkdir(parents=True)
         if repository.folder != source and source.is_dir():
             notes.assumed.append(f"the model repository is {shown(repository.folder)}")
-        if chosen in repository.ensembles:
-            steps = most_of(repository.steps_of(chosen), 8) if repository.steps_of(chosen) else "none"
-            notes.assumed.append(f"{chosen} is the ensemble; its steps are {steps}")
-        configs = copy_models(repository, chosen, inner, notes)
-        copy_environments(repository, configs, inner, notes)
-        names = {path.name for path in repository.folder.iterdir()} - {*repository.configs, *SKIPPED}
-        beside = sorted(name for name in names if not (inner / name).exists())
-        if beside and not repository.is_model:
-            notes.assumed.append(f"left out, for they are no models: {most_of(beside)}")
-    return configs, required
+        configs = _copied(repository, choose_model(repository, model), inner, notes)
+    packages = _packages(inner, required, environment, notes)
+    weights = weights_in(inner, configs)
+    notes.assumed += [f"provided weights: {line}" for line in weights[:_MOST_WEIGHTS]]
+    if len(weights) > _MOST_WEIGHTS:
+        notes.assumed.append(f"provided weights: {len(weights) - _MOST_WEIGHTS} more, listed in {RECIPE}")
+    (inner / RECIPE).write_text(recipe_text(source.name, weights, packages, environment), encoding="utf-8")
+    if packages.requirements:
+        write_texts(project, {environment: environment_text(name, packages)})
+    for backend in sorted(set(map(backend_of, configs.values())) - {"python", ENSEMBLE, "", *CPU.backends}):
+        cure = "build for an image that has it (--target gpu --image RELEASE), or add a model file of another format"
+        notes.left.append(f"{CPU.server} has no backend {backend!r}: {cure}")
+    return repository, configs, packages
+
+
+def _environment(name: str) -> str:
+    return f"envs/{name}.yml"
+
+
+def _copied(repository: ModelRepository, chosen: str, inner: Path, notes: Notes) -> dict[str, ModelConfig]:
+    """Copy the models into the new folder ``inner``. Returns their configs by folder."""
+    inner.mkdir(parents=True)
+    if chosen in repository.ensembles:
+        steps = most_of(repository.steps_of(chosen), 8) if repository.steps_of(chosen) else "none"
+        notes.assumed.append(f"{chosen} is the ensemble; its steps are {steps}")
+    configs = copy_models(repository, chosen, inner, notes)
+    copy_environments(repository, configs, inner, notes)
+    names = {path.name for path in repository.folder.iterdir()} - {*repository.configs, *SKIPPED}
+    beside = sorted(name for name in names if not (inner / name).exists())
+    if beside and not repository.is_model:
+        notes.assumed.append(f"left out, for they are no models: {most_of(beside)}")
+    return configs
 
 
 @contextmanager
@@ -135,9 +153,3 @@ def _add_example(inner: Path, configs: dict[str, ModelConfig], notes: Notes) -> 
         notes.assumed.append(f"{place}/{EXAMPLE} {made_up}")
     else:
         notes.left.append(f"write an example request into {place}/")
-
-
-def _add_engines(backends: set[str], notes: Notes) -> None:
-    for backend in sorted(backends - {"python", ENSEMBLE, "", *CPU.backends}):
-        cure = "build for an image that has it (--target gpu --image RELEASE), or add a model file of another format"
-        notes.left.append(f"{CPU.server} has no backend {backend!r}: {cure}")

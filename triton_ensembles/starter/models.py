@@ -150,7 +150,7 @@ def copy_environments(repository: ModelRepository, configs: dict[str, ModelConfi
             continue
         written = config.parameters[PARAMETER].string_value
         if beside := _BESIDE.match(written):
-            place = (repository.folder.parent if repository.is_model else repository.folder) / beside[1]
+            place = repository.root / beside[1]
             if place.exists() and not (into / beside[1]).exists():
                 copy_tree(place, into / beside[1], Copied())
         if written.startswith("/"):

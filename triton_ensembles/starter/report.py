@@ -1,10 +1,10 @@
 """The report on an imported ensemble: notes, and the faults that `check` finds in it."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from triton_ensembles.checking.checker import check
+from triton_ensembles.checking.checker import report_on, repositories_at
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.paths import COMMAND
@@ -31,13 +31,13 @@ def add_faults(notes: Notes, folder: Path, configs: Mapping[str, ModelConfig], f
     missing = [name for name, config in configs.items() if config.platform != ENSEMBLE and not _versions(folder / name)]
     notes.left += [_missing(shown(final / name), configs[name]) for name in missing]
     try:
-        report = check([folder], Destination(target))  # as a build does
+        repositories = [replace(repository, shown=shown(final)) for repository in repositories_at([folder])]
+        report = report_on(repositories, [folder], Destination(target))  # as a build does
     except EnsembleError as error:
         notes.left.append(error.headline)
         return
     errors = [fault for fault in report.faults if _counts(fault, missing)]
     lines = [f"{fault.place}: {'; '.join(filter(None, (fault.message, fault.cure)))}" for fault in errors]
-    lines = [line.replace(shown(folder), shown(final)) for line in lines]
     notes.left += lines[:_MOST]
     if len(lines) > _MOST:
         notes.left.append(f"{len(lines) - _MOST} more errors: {COMMAND} check {final.name}")

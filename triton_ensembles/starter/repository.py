@@ -35,6 +35,11 @@ class ModelRepository:
     def ensembles(self) -> list[str]:
         return [name for name, config in self.configs.items() if config.platform == "ensemble"]
 
+    @property
+    def root(self) -> Path:
+        """The folder whose folders are the models."""
+        return self.folder.parent if self.is_model else self.folder
+
     def place(self, model: str) -> Path:
         return self.folder if self.is_model else self.folder / model
 

@@ -16,7 +16,8 @@ from tests.ensembles.clients import infer
 from tests.places import borrowed
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
-from triton_ensembles.building.places import Places
+from triton_ensembles.building.places import Places, Weights
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.server.home import find_home
@@ -37,7 +38,7 @@ def archive(
 ) -> Built:
     mine = borrowed(places, tmp_path_factory.mktemp("gpu"), "downloads", "store")
     folder = mine.ensembles / "bert_trt"
-    return build(folder, gpu(IMAGE), mine, allow_random=False, engines_from=engines_once, progress=print)
+    return build(BuildRequest(folder, gpu(IMAGE), mine, Weights("pretrained"), engines_once), print)
 
 
 @pytest.fixture(scope="module")
@@ -110,13 +111,13 @@ def test_a_second_build_does_nothing_and_another_plan_is_another_archive(
 ) -> None:
     dist, work = archive.archive.parents[1], archive.repository.parents[1]
     mine, folder = Places(places.ensembles, work, dist), places.ensembles / "bert_trt"
-    again = build(folder, gpu(IMAGE), mine, allow_random=True, engines_from=engines, progress=print)
+    again = build(BuildRequest(folder, gpu(IMAGE), mine, engines_from=engines), print)
     assert not again.changed
     log = engines / "bert_trt.bert-trt.log"
     text = log.read_text().replace("NVIDIA A10G", "NVIDIA A10")
     log.unlink()
     log.write_text(text)
     other = Places(places.ensembles, work, dist.with_name("other"))
-    changed = build(folder, gpu(IMAGE), other, allow_random=True, engines_from=engines, progress=print)
+    changed = build(BuildRequest(folder, gpu(IMAGE), other, engines_from=engines), print)
     assert changed.changed
     assert changed.manifest["artifacts"]["bert-trt/1/model.plan"]["facts"]["gpu"] == "NVIDIA A10"

@@ -14,8 +14,9 @@ from triton_ensembles.building.made.artifact_builder import ArtifactBuilder, Mad
 from triton_ensembles.building.made.sources import Sources
 from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.made.tensorrt_plans import find_plans
-from triton_ensembles.building.places import Places
+from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.checking.checker import check
 from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.errors import EnsembleError
@@ -41,7 +42,7 @@ def test_without_a_gpu_the_three_ways_are_listed_at_once(mine: Places, machine: 
     """Otherwise the refusal would come after minutes of packing and exporting."""
     said: list[str] = []
     with pytest.raises(EnsembleError) as caught:
-        build(mine.ensembles / "bert_trt", target, mine, allow_random=False, progress=said.append)
+        build(BuildRequest(mine.ensembles / "bert_trt", target, mine, Weights("pretrained")), said.append)
     message = str(caught.value)
     for way in (
         "bert-trt/1/model.plan of bert_trt is a TensorRT plan, which this machine cannot build: there is no NVIDIA GPU",

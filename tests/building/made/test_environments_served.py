@@ -17,6 +17,7 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.building.made.environments import steps_that_import
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.fault import Severity
@@ -76,7 +77,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def built(project: Path, kind: str, target: Target = CPU) -> Built:
     folder = project / "ensembles" / "pair"
     (folder / "ensemble.toml").write_text(RECIPE + (f'kind = "{kind}"\n' if kind else ""))
-    return build(folder, target, Places.of(project), allow_random=False, progress=print)
+    return build(BuildRequest(folder, target, Places.of(project)), print)
 
 
 def facts(log: Path, **repositories: Path) -> list[list[str]]:

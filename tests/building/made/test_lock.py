@@ -10,6 +10,7 @@ from tests.wheels import add_wheel
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.pip_server import server_python
 from triton_ensembles.triton.targets import CPU
@@ -40,7 +41,7 @@ def project(tmp_path: Path, wheel_index: Path) -> Path:
 
 def make(project: Path, *, locked: bool = False) -> Built:
     folder = project / "ensembles" / NAME
-    return build(folder, CPU, Places.of(project), allow_random=False, progress=print, keep_locks=locked)
+    return build(BuildRequest(folder, CPU, Places.of(project), keep_locks=locked), print)
 
 
 def lock_of(project: Path) -> Path:

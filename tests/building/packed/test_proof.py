@@ -8,21 +8,22 @@ from tests.chain import NAME, write_chain
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.targets import CPU
 
 
 def make(project: Path) -> Built:
     folder = project / "ensembles" / NAME
-    return build(folder, CPU, Places.of(project), allow_random=False, progress=print, prove=True)
+    return build(BuildRequest(folder, CPU, Places.of(project), proof=Proof.ANSWERS), print)
 
 
 def test_what_does_not_load_is_refused_and_dist_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Otherwise a green build gives an archive of which every load fails on SageMaker."""
     write_chain(tmp_path)
-    assert make(tmp_path).proven
+    assert make(tmp_path).proof is Proof.ANSWERS
     assert "proving" in capsys.readouterr().out
-    assert make(tmp_path).proven
+    assert make(tmp_path).proof is Proof.ANSWERS
     assert "proving" not in capsys.readouterr().out
     step = tmp_path / "ensembles" / NAME / "second" / "1" / "model.py"
     step.write_text(step.read_text() + "\n    def initialize(self, args):\n        int('no such license')\n")
@@ -53,5 +54,5 @@ def test_a_server_that_ends_in_loading_is_tried_again(tmp_path: Path, capsys: py
     step, died = tmp_path / "ensembles" / NAME / "second" / "1" / "model.py", tmp_path / "died"
     once = f"import os, signal\nif not os.path.exists({str(died)!r}):\n    open({str(died)!r}, 'w').close()\n"
     step.write_text(f"{once}    os.kill(os.getppid(), signal.SIGABRT)\n{step.read_text()}")
-    assert make(tmp_path).proven
+    assert make(tmp_path).proof is Proof.ANSWERS
     assert "trying once more" in capsys.readouterr().out

@@ -14,13 +14,14 @@ from tests.files import write_files
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.commands.cli import main
 from triton_ensembles.triton.targets import CPU
 
 
 @pytest.fixture(scope="session")
 def digits(places: Places) -> Built:
-    return build(places.ensembles / "digits", CPU, places, allow_random=False, progress=print)
+    return build(BuildRequest(places.ensembles / "digits", CPU, places), print)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from tests.runtime.backends.networks import model_of
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.ground.processes import descendants, memory_parts
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.targets import fused
@@ -53,7 +54,7 @@ def build_wide(backend: str, places: Places, folder: Path) -> Built:
     write_files(ensemble, files)
     (folder / "build").mkdir()
     (folder / "build" / "store").symlink_to(places.store.resolve())
-    return build(ensemble, fused(), Places.of(folder), allow_random=True, progress=print)
+    return build(BuildRequest(ensemble, fused(), Places.of(folder)), print)
 
 
 @pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])

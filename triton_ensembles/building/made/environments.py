@@ -79,7 +79,7 @@ def _pack(recipe: Environment, plan: BuildPlan, store: Store, progress: Progress
     if target.python:
         spec = spec.for_python(target.python, exactly=target.release.triton != VERSION)
     requirements = [*spec.conda_specs, *spec.pip_packages]
-    lock = Lock(plan.folder, file.stem, spec.python or server_python(), requirements, frozen=plan.locked)
+    lock = Lock(plan, file.stem, spec.python or server_python(), requirements)
 
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         options: dict[str, Any] = {"exclude": recipe.exclude, "progress": progress, "pins": pins[0]}
@@ -106,7 +106,7 @@ def _unpack_wheels(environment: Environment, plan: BuildPlan, store: Store, prog
     constraints = [*numpy, *([] if target.release.reads_numpy2 else [_OLD_NUMPY])]
     if spec.python not in (None, python):
         progress(f"{environment.file}: the wheels are for Python {python}, that of {target.server}, not {spec.python}")
-    lock = Lock(plan.folder, f"{file.stem}-wheels", python, requirements, frozen=plan.locked)
+    lock = Lock(plan, f"{file.stem}-wheels", python, requirements)
     exclude = (*environment.exclude, *_NUMPY)
 
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:

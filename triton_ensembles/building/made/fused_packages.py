@@ -67,7 +67,7 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         *_LEFT_OUT,
     )
     locks = [
-        Lock(plan.folder, name, target.python, packages, frozen=plan.locked)
+        Lock(plan, name, target.python, packages)
         for name, packages in (("fused", [*requirements, *own]), ("fused-engines", bare))
     ]
 

@@ -11,30 +11,33 @@ from typing import Any
 
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.building.made.store import Entry, Store
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.building.planned.plan import BuildPlan
+from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import digest, read_text, write_file
+from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import LOCKS, LONGEST_LOCK
 
 _TITLE = "# The packages that build.py installs, which writes this file. To renew it, delete it and build. Asked for:"
 _ASKED = "#   "
-KEEP = "commit it"  # a new lock of a project that lasts
 Make = Callable[[Path, list[Pins]], dict[str, Any]]
 
 
 class Lock:
-    """The lock of one set of packages. ``frozen``: it may not change. Raises :class:`EnsembleError`: it is frozen, and
-    missing or made for something else. ``check`` refuses one that is damaged."""
+    """The lock of one set of packages of a plan. Raises :class:`EnsembleError`: locks may not change, and it is missing
+    or made for something else. ``check`` refuses one that is damaged."""
 
-    def __init__(self, folder: Path, name: str, python: str, requirements: Sequence[str], *, frozen: bool) -> None:
-        self.path = folder / LOCKS / f"{name}-python{python}.lock"
+    def __init__(self, plan: BuildPlan, name: str, python: str, requirements: Sequence[str]) -> None:
+        self.path = plan.folder / LOCKS / f"{name}-python{python}.lock"
+        makes = f"for this build only: `{COMMAND} new {plan.name} --from"
+        self._advice = f"{makes} {shown(plan.origin)}` makes a project that keeps it" if plan.origin else "commit it"
         self._asked = tuple(requirements)
         lines = read_text(self.path, LONGEST_LOCK).splitlines() if self.path.exists() else []
         was = tuple(line.removeprefix(_ASKED) for line in lines if line.startswith(_ASKED))
         fits = bool(lines) and was == self._asked
         self._renewed = bool(lines) and not fits
         self.lines = tuple(line for line in lines if line and not line.startswith("#")) if fits else ()
-        if frozen and not fits and requirements:
+        if plan.locked and not fits and requirements:
             wrong = "was made for other packages than are asked for now" if lines else "is missing"
             cure = "build without --locked, and commit the lock that it writes"
             raise EnsembleError(f"this lock {wrong}", path=self.path, cure=cure)
@@ -47,7 +50,7 @@ class Lock:
         text = [_TITLE, *(f"{_ASKED}{requirement}" for requirement in self._asked), *self.lines]
         write_file(self.path, "\n".join(text) + "\n")
         why = "renewed, because something else is asked for" if self._renewed else "written"
-        progress(f"the lock {self.path.name} is {why}: {len(self.lines)} packages; {KEEP}")
+        progress(f"the lock {self.path.name} is {why}: {len(self.lines)} packages; {self._advice}")
 
 
 def locked_entry(

@@ -6,9 +6,11 @@ import http.client
 import json
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.checking.probe import Probe
 from triton_ensembles.checking.repository import find_repositories
 from triton_ensembles.checking.single_model import named_in
@@ -19,35 +21,25 @@ from triton_ensembles.probing.probe import Prober
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract
 from triton_ensembles.server.sagemaker_server import SageMakerServer
 from triton_ensembles.server.sockets import connection_to
-from triton_ensembles.triton.destination import Destination, SingleModel
+from triton_ensembles.triton.destination import Destination
 
 _LOAD_SECONDS = 600  # SageMaker gives the download and the load of a model ten minutes
 # On a machine that is very busy, stubs start so slowly that tritonserver 2.51.0 gives up and aborts.
 _TRIES = 2
 
 
-def prove(
-    archive: Path,
-    shown_as: Path,
-    python: str,
-    log: Path,
-    progress: Progress,
-    written: Mapping[str, Path] | None = None,
-    single: SingleModel | None = None,
-    *,
-    completes: bool = False,
-) -> None:
-    """Load ``archive``, which will be at ``shown_as``, once, in a server with this ``log``.
+def prove(request: BuildRequest, archive: Path, python: str, written: Mapping[str, Path], progress: Progress) -> None:
+    """Load ``archive``, which will take the place of the one that ``request`` asks for, once; also send each model a
+    request if it asks for that.
 
     Args:
         python: the minor version that its Python code is for; "" for any.
-        written: the folders of its models as people wrote them, with their examples: also send each a request.
-        single: how a single-model endpoint serves it, whose container loads it as it starts; None: a multi-model one.
-        completes: whether the server that is sent them completes configs.
+        written: the folders of its models as people wrote them, with their examples.
 
     Raises:
         EnsembleError: it does not load, for Triton's reasons, or a model does not answer as its config says.
     """
+    single, shown_as = request.destination.single, request.archive
     progress(f"proving that {archive.name} loads")
     with tempfile.TemporaryDirectory(prefix="triton-proof-", ignore_cleanup_errors=True) as scratch:
         empty, model = Path(scratch) / "empty", Path(scratch) / "models" / "proof" / "model"
@@ -63,7 +55,7 @@ def prove(
             alone = named_in({}, repository, destination)
         for _ in range(_TRIES):
             try:
-                with SageMakerServer(model if alone else empty, alone, log=log, python=python) as server:
+                with SageMakerServer(model if alone else empty, alone, log=request.log, python=python) as server:
                     reasons, ended = ([], False) if alone else _reasons(server, archive.name, model)
             except EnsembleError as error:
                 if not alone:
@@ -76,14 +68,15 @@ def prove(
             # Named as in the archive, not by the folder that they were unpacked into.
             reasons = [reason.replace(f"{model}::", "").replace(f"{model}/", "") for reason in reasons]
             message = "the archive does not load, so it was not put there:\n  " + "\n  ".join(reasons)
-            raise EnsembleError(message, path=shown_as, cure=f"the server's log is {log}")
-        if written is not None:
-            (repository,) = find_repositories(archive)
+            raise EnsembleError(message, path=shown_as, cure=f"the server's log is {shown(request.log)}")
+        if request.proof is Proof.ANSWERS:
+            completes = request.implied is not None and not request.implied.is_complete
+            repository = replace(next(find_repositories(archive)), shown=shown(shown_as))
             models = {known.folder: known for known in repository.models_read}
             prober = Prober(model, models, python, completes, _LOAD_SECONDS, progress, written)
             message = f"the models do not answer as they should, so {shown(shown_as)} was not put there"
             refuse_faults(
-                archive, destination, message, shown_as, [repository], lambda *_: [Probe(repository, prober.run())]
+                archive, destination, message, None, [repository], lambda *_: [Probe(repository, prober.run())]
             )
 
 

@@ -42,6 +42,7 @@ class BuildPlan:
     # the names of the models that each model calls, which follows these
     calls: Mapping[str, Sequence[str]] = field(default_factory=dict)
     locked: bool = False  # whether the locks of the environments may not change
+    origin: Path | None = None  # the repository that was imported into the folder for this build alone
 
     @property
     def name(self) -> str:
@@ -57,6 +58,11 @@ class BuildPlan:
     def folders(self) -> dict[str, str]:
         """The folder in git of each model, by its name as Triton will read it."""
         return {model.name: folder for folder, model in self.configs.items()}
+
+    @property
+    def written(self) -> dict[str, Path]:
+        """The folder in git of each model, with its examples, by its name as Triton will read it."""
+        return {name: self.folder / step for name, step in self.folders.items()}
 
     @cached_property
     def versions(self) -> dict[str, set[int]]:

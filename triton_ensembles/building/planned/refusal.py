@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from triton_ensembles.checking.checker import Run, report_on, repositories_at
@@ -15,15 +16,16 @@ def refuse_faults(
     path: Path,
     destination: Destination,
     message: str,
-    final_path: Path | None = None,
+    shown_as: Path | None = None,
     repositories: Sequence[Repository] = (),
     run: Run | None = None,
 ) -> None:
-    """Raises :class:`EnsembleError` with everything that ``check`` finds at ``path``, which will be at ``final_path``,
-    if there is an error. ``repositories``: those at ``path``, if they were read already;
-    ``run`` runs them."""
+    """Raise :class:`EnsembleError` with everything that ``check`` finds at ``path`` if there is an error. ``shown_as``:
+    the path by which people know it. ``repositories``: those there, if they were read already; ``run`` runs them."""
     started = time.perf_counter()
-    report = report_on(repositories or repositories_at([path]), [path], destination, run)
+    repositories = repositories or repositories_at([path])
+    if shown_as:
+        repositories = [replace(repository, shown=shown(shown_as)) for repository in repositories]
+    report = report_on(repositories, [path], destination, run)
     if report.errors:
-        faults = printed("text", report, time.perf_counter() - started).replace(shown(path), shown(final_path or path))
-        raise EnsembleError(f"{message}\n{faults}")
+        raise EnsembleError(f"{message}\n{printed('text', report, time.perf_counter() - started)}")

@@ -8,19 +8,20 @@ from pathlib import Path
 from triton_ensembles.building.build import ask_sources, build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.made.sources import Sources
-from triton_ensembles.building.places import Weights
+from triton_ensembles.building.places import Places, Weights
+from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import Chosen, log_of
 from triton_ensembles.commands.common.output import warn_of_random_weights
-from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import user_folder
+from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.ports import Ports
 from triton_ensembles.server.server_process import Reach
 from triton_ensembles.server.triton_server import TritonServer
-from triton_ensembles.serving.packing import Packed, pack
 from triton_ensembles.serving.served import Served, of_built, served, server_of
-from triton_ensembles.starter.fused import build_fused
+from triton_ensembles.starter.implied import implied
 from triton_ensembles.triton.targets import Target
 
 
@@ -30,7 +31,7 @@ def build_all(
     target: Target,
     engines_from: Path | None = None,
     *,
-    prove: bool = False,
+    proof: Proof = Proof.NONE,
     keep_locks: bool = False,
     is_result: bool = False,
 ) -> list[Built]:
@@ -39,7 +40,6 @@ def build_all(
     The sources of all are looked for first, so that a missing one is known at once.
 
     Args:
-        prove: load each archive once.
         keep_locks: refuse to change the locks of the environments.
         is_result: the archives are the result of the command, and not a step on the way to it.
 
@@ -47,79 +47,61 @@ def build_all(
         EnsembleError: some failed; when there are several ensembles, it sums up which, after all have been tried.
     """
     places = options.current_places()
-    folders = choose(places.ensembles, names, leading=True)
+    requests = [
+        BuildRequest(folder, target, places, weights, engines_from, proof, keep_locks)
+        for folder in choose(places.ensembles, names, leading=True)
+    ]
     sources = Sources(weights.weights_dir, places.downloads)
-    failures = output.Failures(len(folders), "could not be built")
-    report = output.result if is_result else output.progress()
-    for folder in folders:
-        with failures.of(folder.name):
-            progress = timed_progress(folder.name)
-            ask_sources(folder, target, places, sources, allow_random=weights.allow_random, progress=progress)
+    failures = output.Failures(len(requests), "could not be built")
+    for request in requests:
+        with failures.of(request.name):
+            ask_sources(request, sources, timed_progress(request.name))
     results: list[Built] = []
-    for folder in [ensemble for ensemble in folders if ensemble.name not in failures.errors]:
-        with failures.of(folder.name):
+    for request in [request for request in requests if request.name not in failures.errors]:
+        with failures.of(request.name):
             started = time.monotonic()
-            built = build(
-                folder,
-                target,
-                places,
-                allow_random=weights.allow_random,
-                weights_dir=weights.weights_dir,
-                engines_from=engines_from,
-                sources=sources,
-                prove=prove,
-                keep_locks=keep_locks,
-                progress=timed_progress(folder.name),
-            )
+            built = build(request, timed_progress(request.name), sources)
             result = f"built in {time.monotonic() - started:.1f} s" if built.changed else "unchanged, nothing to do"
-            report(_line(built, result))
-            warn_of_random_weights(built.name, random=built.random)
+            _report(built, result, is_result=is_result)
             results.append(built)
-    if is_result:
-        records = [_record(built.name, built, built.manifest["weights"]) for built in results]
-        output.document({"archives": records, "failed": failures.records()})
-    failures.raise_any()
+    _end(results, failures, is_result=is_result)
     return results
 
 
-def pack_all(paths: Sequence[Path], target: Target, *, ask: bool = False) -> None:
+def pack_all(paths: Sequence[Path], target: Target, proof: Proof) -> None:
     """Pack the repositories at ``paths``, or build them fused, into dist/ of the project, or of the current folder.
-    ``ask``: also send each model a request.
 
     Raises :class:`EnsembleError`: some failed; the message sums up which, after all have been tried."""
     failures = output.Failures(len(paths), "could not be packed", "repositories")
-    places = options.places_if_any()
-    dist = places.dist if places else Path("dist")
-    packed: Built | Packed
-    records = []
+    places = options.places_if_any() or Places(Path(ENSEMBLES), user_folder() / "build", Path("dist"))
+    results: list[Built] = []
     for path in paths:
-        with failures.of(path.name):
-            if path.is_file():
-                cure = "name the folder that it was packed from"
-                raise EnsembleError("this is an archive already", path=path, cure=cure)
+        with failures.of(path.name), tempfile.TemporaryDirectory(prefix="build-") as scratch:
             started, progress = time.monotonic(), timed_progress(path.name)
-            if target.fuses:
-                work = places.build if places else user_folder() / "build"
-                packed = build_fused(path, path.resolve().name, target, dist, work, progress, ask=ask)
-            else:
-                with tempfile.TemporaryDirectory(prefix="pack-") as scratch:
-                    source = served(path, Path(scratch), progress, target.destination.single)
-                    packed = pack(source, dist / f"{source.name}.tar.gz", progress, proof_log=log_of(), ask=ask)
-            unchanged = "" if packed.changed else ", unchanged"
-            output.result(_line(packed, f"proven in {time.monotonic() - started:.1f} s{unchanged}"))
-            records.append(_record(packed.archive.name.removesuffix(".tar.gz"), packed, ""))
-    output.document({"archives": records, "failed": failures.records()})
+            built = build(implied(path, target, places, proof, Path(scratch), progress), progress)
+            unchanged = "" if built.changed else ", unchanged"
+            _report(built, f"proven in {time.monotonic() - started:.1f} s{unchanged}", is_result=True)
+            results.append(built)
+    _end(results, failures, is_result=True)
+
+
+def _report(built: Built, result: str, *, is_result: bool) -> None:
+    size = built.archive.stat().st_size / 1e6
+    report = output.result if is_result else output.progress()
+    report(f"{shown(built.archive)}  {size:.1f} MB  sha256 {built.sha256[:12]}…  {result}")
+    warn_of_random_weights(built.name, random=built.random)
+
+
+def _end(results: Sequence[Built], failures: output.Failures, *, is_result: bool) -> None:
+    """Print the archives for programs, and raise what failed."""
+    if is_result:
+        output.document({"archives": [_record(built) for built in results], "failed": failures.records()})
     failures.raise_any()
 
 
-def _line(packed: Built | Packed, result: str) -> str:
-    size = packed.archive.stat().st_size / 1e6
-    return f"{shown(packed.archive)}  {size:.1f} MB  sha256 {packed.sha256[:12]}…  {result}"
-
-
-def _record(name: str, packed: Built | Packed, weights: str) -> dict[str, object]:
-    facts = {"name": name, "archive": str(packed.archive), "size": packed.archive.stat().st_size}
-    return facts | {"sha256": packed.sha256, "weights": weights, "changed": packed.changed}
+def _record(built: Built) -> dict[str, object]:
+    facts = {"name": built.name, "archive": str(built.archive), "size": built.archive.stat().st_size}
+    return facts | {"sha256": built.sha256, "weights": built.weights, "changed": built.changed}
 
 
 def timed_progress(name: str) -> Callable[[str], None]:

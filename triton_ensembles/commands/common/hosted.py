@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.archive.manifest import one_python
-from triton_ensembles.building.places import Weights
+from triton_ensembles.building.build import build
+from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.checking.repository import find_repositories
 from triton_ensembles.checking.sagemaker import served_models
 from triton_ensembles.commands.common import options, output
@@ -15,8 +16,7 @@ from triton_ensembles.deploy.rehearsal import image_for
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.installed import image_of_server
-from triton_ensembles.serving.packing import pack
-from triton_ensembles.serving.served import Served, of_built, served
+from triton_ensembles.serving.served import Served, as_written, of_built, served
 from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.targets import CPU, Target
@@ -59,7 +59,11 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, server: Ins
         if target_model in hosted:
             clash = hosted[target_model][0].path
             raise EnsembleError(f"{shown(clash)} and {shown(path)} would both be {target_model}", cure="rename one")
-        archive = path if path.is_file() else pack(source, scratch / target_model, say).archive
+        archive = (
+            path
+            if path.is_file()
+            else build(as_written(source, Places(scratch, scratch / "build", scratch)), say).archive
+        )
         hosted[target_model] = source, archive
     python = one_python({source.name: source.python for source, _ in hosted.values()})
     release = image_of_server(server)

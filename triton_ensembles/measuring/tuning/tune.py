@@ -101,7 +101,7 @@ def tune(
     return TuningReport(
         name=plan.folder.name,
         target=plan.target.name,
-        weights=str(built.manifest["weights"]),
+        weights=built.weights,
         date=date.isoformat(timespec="seconds"),
         input=bench.about,
         protocol=load.protocol,

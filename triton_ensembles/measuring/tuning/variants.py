@@ -7,6 +7,7 @@ from triton_ensembles.building.build import stage_written
 from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.tuning.edits import Files
 from triton_ensembles.measuring.tuning.search import RejectedError
@@ -47,7 +48,8 @@ class Variants:
             try:
                 source = self._copy(candidate, name)
                 refuse_faults(source, self._target.destination, f"{name} has faults")
-                stage_written(source, self._target, self._places, self.repository, self._weights, lambda _: None)
+                request = BuildRequest(source, self._target, self._places, self._weights)
+                stage_written(request, self.repository, lambda _: None)
             except EnsembleError as error:
                 raise RejectedError(" ".join(str(error).split())) from error
         return self._names[candidate]

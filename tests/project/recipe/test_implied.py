@@ -8,20 +8,20 @@ import pytest
 from tests.repositories import write_step
 from triton_ensembles.archive.budget import Budget
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.serving import packing
-from triton_ensembles.serving.packing import pack
-from triton_ensembles.serving.served import served
+from triton_ensembles.project.recipe import implied
+from triton_ensembles.project.recipe.implied import Implied
+from triton_ensembles.triton.destination import Destination
 
 
 def test_links_that_stand_for_any_number_of_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise forty folders of two links each are copied until the disk is full."""
-    monkeypatch.setattr(packing, "Budget", partial(Budget, entries=1000))
-    version = write_step(tmp_path / "models", "scale") / "1"
+    monkeypatch.setattr(implied, "Budget", partial(Budget, entries=1000))
+    models = tmp_path / "models"
+    version = write_step(models, "scale") / "1"
     for number in range(40):
         (version / f"d{number}").mkdir()
         for name in "xy" if number < 39 else "":
             (version / f"d{number}" / name).symlink_to(f"../d{number + 1}")
-    found = served(tmp_path / "models", tmp_path)
+    recipe = Implied("models", models, models, ("scale",), ("scale",), Destination())
     with pytest.raises(EnsembleError, match="this cannot be an archive: it has more than"):
-        pack(found, tmp_path / "packed.tar.gz", lambda line: pytest.fail(f"it began: {line}"))
-    assert not list(tmp_path.glob("*packed*"))
+        list(recipe.files())
