@@ -19,6 +19,7 @@ ANSWERS = {
     "ensemble-batch-too-large": ([16, 4], "batch-size must be <= 8"),
     "ensemble-shape-clash-hidden": ([1, 4], "pair-join"),
     "input-name-twice": ([1, 4], "expected 2 inputs but got 1"),
+    "enum-number-unknown": ([1, 4], "but model 'enum-number-unknown' expects '<invalid>'"),
     "tensors-missing": ([1, 4], "expected 0 inputs but got 1 inputs"),
     "ensemble-input-optional": ([1, 4], "but got 1 inputs for model 'join'"),
     "model-py-called-model": ([1, 4], "Model 'scalar' is not ready"),

@@ -12,10 +12,10 @@ Path = tuple[str | int, ...]
 Items = Callable[[Model], Iterable[tuple[Path, Any]]]  # messages of the config, each with its path
 
 
-def items(*fields: str) -> Items:
-    """Return the items of a repeated field, such as ``sequence_batching.state``, or of another field within each of
-    its messages."""
-    return lambda model: _walk((), model.config, *fields)
+def items(field: str) -> Items:
+    """The messages of a repeated field, such as ``sequence_batching.state``."""
+    path, read = tuple(field.split(".")), attrgetter(field)
+    return lambda model: (((*path, index), item) for index, item in enumerate(read(model.config)))
 
 
 def namesakes(field: str) -> Items:
@@ -40,8 +40,10 @@ def field_rule(
 
     Args:
         id, title, about: as :func:`rule` takes them; SOURCE and GOOD are those of the module that has ``when``.
-        at: the field of the config; or the items (a repeated field, or :data:`Items`) and the field of each, or "".
-        when: what is wrong with an item, or with the config; false when nothing is, or when that is unknown.
+        at: the field of the config; or the items to look at (a repeated field, or :data:`Items`) and the field of each,
+            "" for the item itself.
+        when: what is wrong with an item (of a field of the config: with the ModelConfig); what is false is right, and
+            so is an item whose values are unknown.
         models: whether a model is one that the rule is about.
         says, cure, effect: as in :class:`Finding`, with ``{item}``, its ``{path}``, its ``{name}`` (its key in a map,
             or its number if it has none), and what is ``{wrong}``.
@@ -63,12 +65,6 @@ def field_rule(
 
     find.__module__ = when.__module__
     rule(title, id=id, **about)(find)
-
-
-def _walk(path: Path, message: Any, field: str, *inner: str) -> Iterator[tuple[Path, Any]]:
-    for index, item in enumerate(attrgetter(field)(message)):
-        here = (*path, *field.split("."), index)
-        yield from _walk(here, item, *inner) if inner else ((here, item),)
 
 
 def _name(path: Path, item: Any) -> str:

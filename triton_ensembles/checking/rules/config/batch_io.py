@@ -8,7 +8,7 @@ from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.checking.tensors import repeated
-from triton_ensembles.ground.spelling import listed, only_near, suggestion
+from triton_ensembles.ground.spelling import choices, listed, only_near, suggestion
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateBatchIO"
@@ -20,6 +20,20 @@ GOOD = python_model(_OUTPUT.format('"Y"', '"X"'))
 
 def _both(model: Model) -> Iterable[tuple[Path, Any]]:
     return chain(items("batch_input")(model), items("batch_output")(model))
+
+
+@rule(
+    "The kind of a batch_input or batch_output exists",
+    bad=python_model(_INPUT.format("99", "TYPE_INT32", '"X"')),
+    good=_GOOD_INPUT,
+    words="unknown batch input kind",
+)
+def batch_io_kind_unknown(model: Model) -> Iterator[Finding]:
+    for path, item in _both(model):
+        if item.kind not in item.Kind.values():
+            effect = f"Triton refuses it: unknown {str(path[0]).replace('_', ' ')} kind"
+            cure = f"write kind: {choices(item.Kind.keys())}".replace("'", "")
+            yield Finding(model.at(*path, "kind"), f"there is no kind {item.kind} of {path[0]}", effect, cure)
 
 
 @rule(

@@ -1,8 +1,9 @@
 """Differences between releases: fields that an older server does not know, and checks that a newer one makes."""
 
+import math
 from collections.abc import Iterator
 
-from triton_ensembles.checking.examples import SCALE, ensemble, python_model
+from triton_ensembles.checking.examples import SCALE, ensemble, io_tensor, python_model
 from triton_ensembles.checking.rule import Destination, Finding, Model, Server, rule, warning
 from triton_ensembles.triton.releases import changes
 
@@ -70,3 +71,21 @@ def model_metrics_incomplete(model: Model, destination: Destination) -> Iterator
                 message = f"metric_control {index} has no {field}"
                 effect = f"Triton refuses it: {subject} must specify non-empty '{field}'"
                 yield Finding(model.at("model_metrics", "metric_control", index), message, effect, f"write {field}: …")
+
+
+@warning(
+    "The dims of an input multiply to less than 2^63",
+    source="core r26.03 model_config_utils.h GetElementCount, called by backend_model.cc SetConfiguredScheduler",
+    since="26.03",
+    bad=python_model(inputs=io_tensor("X", dims="4294967296, 4294967296")),
+    good=python_model(inputs=io_tensor("X", dims="65536, 65536")),
+)
+def tensor_too_large(model: Model) -> Iterator[Finding]:
+    for index, tensor in enumerate(model.config.input):
+        large = [dim for dim in tensor.dims if dim > 1]
+        if tensor.dims and min(tensor.dims) > 0 and (len(large) > 62 or math.prod(large) >= 2**63):
+            message = f"input '{tensor.name}' would have 2^{sum(map(math.log2, large)):.0f} elements"
+            effect = (
+                f"Triton refuses it since release 26.03: element count for tensor '{tensor.name}' exceeds maximum size"
+            )
+            yield Finding(model.at("input", index, "dims"), message, effect, "write -1 for an axis of any length")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.checking.examples import parameter, python_model
-from triton_ensembles.checking.field_rule import Path, field_rule, items, namesakes
+from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
 from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.checking.rules.config.parameters import STRATEGY
 from triton_ensembles.checking.tensors import type_name
@@ -28,7 +28,10 @@ _CORRID = "{ kind: CONTROL_SEQUENCE_CORRID, data_type: TYPE_UINT64 }"
 GOOD = _sequence(_control(_START))
 
 
-_controls = items("sequence_batching.control_input", "control")
+def _controls(model: Model) -> Iterator[tuple[Path, Any]]:
+    for number, tensor in enumerate(model.config.sequence_batching.control_input):
+        for index, control in enumerate(tensor.control):
+            yield ("sequence_batching", "control_input", number, "control", index), control
 
 
 def _correlation_ids(model: Model) -> Iterator[tuple[Path, Any]]:
