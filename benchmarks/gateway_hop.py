@@ -21,7 +21,7 @@ import tritonclient.http as http
 from checkout import BUILD, ENSEMBLES
 from triton_ensembles.archive.manifest import GATEWAY_TABLE
 from triton_ensembles.gateway.invocation import ATTRIBUTES, BINARY
-from triton_ensembles.gateway.table import Model, read_table
+from triton_ensembles.gateway.models_toml import Model, read_table
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server.gateway_server import GatewayServer
 from triton_ensembles.server.sockets import connection_to

@@ -19,8 +19,8 @@ from triton_ensembles.ground.spelling import choices
 if TYPE_CHECKING:
     from triton_ensembles.building.built import Built
     from triton_ensembles.building.places import Places
-    from triton_ensembles.checking.report import Report
-    from triton_ensembles.measuring.perf.report import Report as Measured
+    from triton_ensembles.checking.check_report import Report
+    from triton_ensembles.measuring.perf.sweep_report import Report as Measured
 
 StrPath = str | os.PathLike[str]
 Progress = Callable[[str], None]

@@ -7,10 +7,10 @@ from xml.etree.ElementTree import Element
 import pytest
 
 from tests.checking.reports import MISSING, NEGATIVE, run, write_model
+from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.fault import Fault, Place, Severity
 from triton_ensembles.checking.formats import printed
-from triton_ensembles.checking.report import Report
 
 pytestmark = pytest.mark.usefixtures("git_folder")
 

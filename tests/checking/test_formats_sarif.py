@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 
 from tests.checking.reports import MISSING, NEGATIVE, run, write_model
+from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.examples import io_tensor, python_model
 from triton_ensembles.checking.fault import Fault, Place, Severity
 from triton_ensembles.checking.formats import printed, sarif
 from triton_ensembles.checking.registry import RULES
-from triton_ensembles.checking.report import Report
 
 pytestmark = pytest.mark.usefixtures("git_folder")
 _SCHEMA = json.loads((Path(__file__).parent / "data" / "sarif-schema-2.1.0.json").read_text())

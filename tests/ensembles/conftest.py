@@ -16,7 +16,7 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.building.packed.gateway_repository import stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.request import BuildRequest
-from triton_ensembles.gateway.table import read_table
+from triton_ensembles.gateway.models_toml import read_table
 from triton_ensembles.server.clients import grpc_client
 from triton_ensembles.server.gateway_server import GatewayServer
 from triton_ensembles.triton.targets import CPU

@@ -26,7 +26,7 @@ from triton_ensembles.building.packed.gateway_repository import ensembles_of, st
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.building.request import BuildRequest
-from triton_ensembles.gateway.table import read_table
+from triton_ensembles.gateway.models_toml import read_table
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server.gateway_server import GatewayServer
 from triton_ensembles.triton.targets import CPU, fused

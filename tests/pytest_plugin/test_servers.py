@@ -129,7 +129,7 @@ def test_settings_come_from_the_factory_else_the_command_line_else_the_file(proj
     settings = "[pytest]\ntriton_server_arguments = --id=file\nsagemaker_endpoint_region = eu-west-1\n"
     (project / "pytest.ini").write_text(settings)
     code = """
-        from triton_ensembles.pytest_plugin.settings import setting
+        from triton_ensembles.pytest_plugin.fixture_settings import setting
 
         def test_order(pytestconfig):
             assert setting(pytestconfig, "triton_server_arguments", "--id=factory") == "--id=factory"

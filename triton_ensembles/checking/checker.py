@@ -8,17 +8,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.config_file import is_near_config
 from triton_ensembles.checking.fault import Fault, Place, Severity
 from triton_ensembles.checking.probe import Probe
 from triton_ensembles.checking.python.flow import When
 from triton_ensembles.checking.registry import RULES
-from triton_ensembles.checking.report import Report
 from triton_ensembles.checking.repository import Form, Model, Repository, find_repositories
 from triton_ensembles.checking.rule import ANYWHERE, Rule, Scope, Server
 from triton_ensembles.checking.sources import Sources, suppressions_of
 from triton_ensembles.checking.suppression.accepted import Accepted, split
-from triton_ensembles.checking.suppression.settings import split_ignored
+from triton_ensembles.checking.suppression.pyproject import split_ignored
 from triton_ensembles.ground.errors import EnsembleError, escaped, shown
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
+from triton_ensembles.checking.config_tensors import repeated
 from triton_ensembles.checking.rule import Finding, Model, rule
-from triton_ensembles.checking.tensors import repeated
 from triton_ensembles.checking.text.unknown import UnknownValueError
 
 Path = tuple[str | int, ...]

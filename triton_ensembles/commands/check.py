@@ -6,13 +6,13 @@ from dataclasses import replace
 import click
 
 from triton_ensembles.checking.baseline import Baseline
+from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.checker import check, report_on, repositories_at
 from triton_ensembles.checking.explanation import explain, rule_list
 from triton_ensembles.checking.fixes import Fixes, exact_fixes
 from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.checking.places import FilePlaces
 from triton_ensembles.checking.registry import RULES
-from triton_ensembles.checking.report import Report
 from triton_ensembles.checking.rule import Scope
 from triton_ensembles.commands.common import check_options, options
 from triton_ensembles.commands.common.arguments import path_of

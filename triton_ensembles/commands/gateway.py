@@ -9,7 +9,7 @@ from triton_ensembles.building.places import Weights
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.builds import build_all
 from triton_ensembles.commands.serve import wait
-from triton_ensembles.gateway.table import Table, read_table
+from triton_ensembles.gateway.models_toml import Table, read_table
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.project.recipe.places import find_ensembles

@@ -15,9 +15,9 @@ from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.common.builds import serve_all, server_for
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.measuring.perf.report import SUFFIXES, Report, tables
 from triton_ensembles.measuring.perf.slowest import Slowest, table, trace_arguments
 from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, Load, measure, trace_slowest
+from triton_ensembles.measuring.perf.sweep_report import SUFFIXES, Report, tables
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.server.home import Installation

@@ -22,8 +22,8 @@ from triton_ensembles.measuring.planning.instances import Host, host_of
 from triton_ensembles.measuring.planning.invocations import read_invocations
 from triton_ensembles.measuring.planning.observed import observe
 from triton_ensembles.measuring.planning.plan import plan as make_plan
+from triton_ensembles.measuring.planning.plan_tables import tables
 from triton_ensembles.measuring.planning.prediction import Goal
-from triton_ensembles.measuring.planning.table import tables
 from triton_ensembles.measuring.planning.traffic import Traffic, read_day, zipf
 from triton_ensembles.measuring.planning.transients import burst as simulate_burst
 from triton_ensembles.measuring.planning.transients import deploy as simulate_deploy

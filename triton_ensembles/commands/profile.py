@@ -18,10 +18,10 @@ from triton_ensembles.commands.common.builds import timed_progress
 from triton_ensembles.commands.common.hosted import hosted_of
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.files import file_digest
-from triton_ensembles.measuring.profiling.answers import Load
 from triton_ensembles.measuring.profiling.measure import COPIES, Subject, measure
+from triton_ensembles.measuring.profiling.measured_answers import Load
 from triton_ensembles.measuring.profiling.profile import Profile, document, kept_profile, profile_file, write_profile
-from triton_ensembles.measuring.profiling.table import table
+from triton_ensembles.measuring.profiling.profile_table import table
 from triton_ensembles.project.examples.folder import Examples, examples_of, read_examples
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.runtime.fused.plan import PLAN

@@ -13,12 +13,12 @@ from triton_ensembles.commands.common import option_values, options, request_opt
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.builds import build_all, timed_progress
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.measuring.perf.report import write_report
+from triton_ensembles.measuring.perf.sweep_report import write_report
 from triton_ensembles.measuring.tuning.bench import MOST, SECONDS, Load
 from triton_ensembles.measuring.tuning.goal import Goal
-from triton_ensembles.measuring.tuning.report import TuningReport, csv_rows, tables
 from triton_ensembles.measuring.tuning.tune import MINUTES, read_subject
 from triton_ensembles.measuring.tuning.tune import tune as search
+from triton_ensembles.measuring.tuning.tuning_report import TuningReport, csv_rows, tables
 
 _goal = options.collected(
     Goal,

@@ -6,7 +6,7 @@ import click
 import uvloop
 
 from triton_ensembles.gateway.container import run
-from triton_ensembles.gateway.table import read_table
+from triton_ensembles.gateway.models_toml import read_table
 from triton_ensembles.ground.errors import EnsembleError
 
 

@@ -10,8 +10,8 @@ from pydantic_core import to_json
 from triton_ensembles.gateway.errors import Refused
 from triton_ensembles.gateway.invocation import ATTRIBUTES, Invocation, KServe, read_invocation
 from triton_ensembles.gateway.metrics import Metrics
-from triton_ensembles.gateway.table import Model, Table
-from triton_ensembles.gateway.tensors import decode, encode
+from triton_ensembles.gateway.models_toml import Model, Table
+from triton_ensembles.gateway.payloads import decode, encode
 from triton_ensembles.gateway.triton import Triton
 from triton_ensembles.ground.web_pages import INERT, is_local, is_of_a_page
 

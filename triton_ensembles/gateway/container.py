@@ -13,7 +13,7 @@ import click
 from aiohttp import web
 
 from triton_ensembles.gateway.application import Gateway
-from triton_ensembles.gateway.table import Table
+from triton_ensembles.gateway.models_toml import Table
 from triton_ensembles.gateway.triton import Triton
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import die_with_parent

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from pydantic_core import from_json
 
 from triton_ensembles.gateway.errors import Refused
-from triton_ensembles.gateway.table import Model, Table
+from triton_ensembles.gateway.models_toml import Model, Table
 from triton_ensembles.ground.spelling import nearest
 
 ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"

@@ -9,7 +9,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from triton_ensembles.gateway.errors import Refused
-from triton_ensembles.gateway.table import Model, Table
+from triton_ensembles.gateway.models_toml import Model, Table
 
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 _LABELS = ("model", "version")

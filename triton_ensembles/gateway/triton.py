@@ -13,8 +13,8 @@ from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.gateway.errors import Refused
 from triton_ensembles.gateway.invocation import BINARY, KServe
-from triton_ensembles.gateway.table import Model
-from triton_ensembles.gateway.tensors import Signature, Tensor, misfit
+from triton_ensembles.gateway.models_toml import Model
+from triton_ensembles.gateway.payloads import Signature, Tensor, misfit
 from triton_ensembles.server.repository_api import error_in
 from triton_ensembles.server.sockets import UNIX
 

@@ -15,8 +15,8 @@ is imported here that is not light: what the fixtures need, they import when a t
 import os
 
 from triton_ensembles.pytest_plugin import factories
-from triton_ensembles.pytest_plugin.report import pytest_runtest_makereport, pytest_runtest_protocol
-from triton_ensembles.pytest_plugin.settings import pytest_addoption
+from triton_ensembles.pytest_plugin.fixture_settings import pytest_addoption
+from triton_ensembles.pytest_plugin.log_report import pytest_runtest_makereport, pytest_runtest_protocol
 
 __all__ = [
     "factories",

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from triton_ensembles.ground.extras import require
-from triton_ensembles.pytest_plugin.report import logs_of
-from triton_ensembles.pytest_plugin.settings import setting
+from triton_ensembles.pytest_plugin.fixture_settings import setting
+from triton_ensembles.pytest_plugin.log_report import logs_of
 
 if TYPE_CHECKING:
     from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint, SharedEndpoint

@@ -21,8 +21,8 @@ from tests.running import running
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.perf.inputs import UserInputs
-from triton_ensembles.measuring.perf.report import Report, tables
 from triton_ensembles.measuring.perf.sweep import Load, measure
+from triton_ensembles.measuring.perf.sweep_report import Report, tables
 from triton_ensembles.triton.model_config import CONFIG, read_config
 
 STEPS = {

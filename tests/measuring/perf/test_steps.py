@@ -19,9 +19,9 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.measuring.perf.analyzer import run_analyzer
 from triton_ensembles.measuring.perf.fused_steps import fused_counters, planned_steps
 from triton_ensembles.measuring.perf.inputs import UserInputs, inputs_for
-from triton_ensembles.measuring.perf.report import tables
 from triton_ensembles.measuring.perf.steps import Counters, composing_models, read_counters, step_times
 from triton_ensembles.measuring.perf.sweep import Load, measure
+from triton_ensembles.measuring.perf.sweep_report import tables
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.server.home import find_home

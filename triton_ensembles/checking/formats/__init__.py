@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from importlib import import_module
 
-from triton_ensembles.checking.report import Report
+from triton_ensembles.checking.check_report import Report
 
 FORMATS = ("text", "json", "github", "sarif", "junit")
 

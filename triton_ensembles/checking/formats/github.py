@@ -1,9 +1,9 @@
 """Faults as workflow commands of GitHub Actions, which shows each beside its line."""
 
+from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.formats.text import gone_summary, summary
 from triton_ensembles.checking.places import FilePlaces
-from triton_ensembles.checking.report import Report
 from triton_ensembles.ground.errors import escaped
 
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}

@@ -2,8 +2,8 @@
 
 import json
 
+from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.fault import Fault
-from triton_ensembles.checking.report import Report
 from triton_ensembles.ground.errors import escaped
 
 

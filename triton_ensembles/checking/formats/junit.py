@@ -8,10 +8,10 @@ without tests for a mistake.
 from collections import Counter
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.fault import Fault, is_in
 from triton_ensembles.checking.formats.text import gone_lines, summary
 from triton_ensembles.checking.places import FilePlaces
-from triton_ensembles.checking.report import Report
 from triton_ensembles.ground.errors import escaped
 
 _NAME = "triton-ensembles check"

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.fingerprint import Fingerprint, fingerprint
 from triton_ensembles.checking.formats.text import gone_lines
 from triton_ensembles.checking.places import FilePlace, FilePlaces
 from triton_ensembles.checking.registry import RULES_BY_ID
-from triton_ensembles.checking.report import Report
 from triton_ensembles.checking.suppression.accepted import Accepted
 from triton_ensembles.ground.errors import escaped
 from triton_ensembles.version import __version__

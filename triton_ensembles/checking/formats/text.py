@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.fault import Fault, Severity
-from triton_ensembles.checking.report import Report
 
 _MOST_GONE = 10
 

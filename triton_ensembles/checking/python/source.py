@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.fault import Edit, Place
 from triton_ensembles.checking.packages import packages_in
-from triton_ensembles.checking.python.budget import PythonBudget
 from triton_ensembles.checking.python.imports import DYNAMIC, Import, imports_of
+from triton_ensembles.checking.python.source_budget import PythonBudget
 from triton_ensembles.checking.repository import Model, Repository
 
 MODEL_PY = "model.py"

@@ -5,9 +5,9 @@ from functools import partial
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.disk import Disk, NoDiskSpace
+from triton_ensembles.endpoint.hosting.instance_report import Report
 from triton_ensembles.endpoint.hosting.memory_cache import MemoryCache
 from triton_ensembles.endpoint.hosting.model import Model
-from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.sagemaker.eviction import least_recently_used
 

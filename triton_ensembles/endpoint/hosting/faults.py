@@ -7,8 +7,8 @@ from pathlib import Path
 
 from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.endpoint.hosting import errors
+from triton_ensembles.endpoint.hosting.instance_report import Report
 from triton_ensembles.endpoint.hosting.model import Model
-from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.sagemaker.extraction import ExtractionError
 
 ENDED_STUB_CURE = (

@@ -7,9 +7,9 @@ from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError, ModelNotReadyException
+from triton_ensembles.endpoint.hosting.instance_report import Report
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
-from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import Budgets

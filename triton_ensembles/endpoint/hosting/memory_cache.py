@@ -14,9 +14,9 @@ from triton_ensembles.endpoint.hosting.container_calls import ContainerCalls
 from triton_ensembles.endpoint.hosting.container_process import Container, Left
 from triton_ensembles.endpoint.hosting.disk import Disk
 from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError
+from triton_ensembles.endpoint.hosting.instance_report import Report
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.model_processes import Usage
-from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, TritonApi
 from triton_ensembles.sagemaker.admission import Load

@@ -15,10 +15,10 @@ from triton_ensembles.endpoint.hosting import errors, faults
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
 from triton_ensembles.endpoint.hosting.disk_cache import DiskCache
+from triton_ensembles.endpoint.hosting.instance_report import Report
 from triton_ensembles.endpoint.hosting.memory_cache import MemoryCache
 from triton_ensembles.endpoint.hosting.model import ColdStart, Model
 from triton_ensembles.endpoint.hosting.model_processes import Usage
-from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
 from triton_ensembles.sagemaker.model_state import ModelState
 

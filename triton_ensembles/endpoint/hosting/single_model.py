@@ -8,9 +8,9 @@ from triton_ensembles.endpoint.hosting.archive_steps import order_in
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, NoDiskSpace, model_hash
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
+from triton_ensembles.endpoint.hosting.instance_report import Report
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.model_processes import Usage
-from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
 from triton_ensembles.sagemaker.model_state import ModelState
 

@@ -15,9 +15,9 @@ from triton_ensembles.endpoint.hosting.context import Context
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
 from triton_ensembles.endpoint.hosting.instance import Instance, InstanceModels
+from triton_ensembles.endpoint.hosting.instance_report import RECENT_ERRORS, Report
 from triton_ensembles.endpoint.hosting.log_file import append_line, trim_log
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
-from triton_ensembles.endpoint.hosting.report import RECENT_ERRORS, Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import VariantPlan

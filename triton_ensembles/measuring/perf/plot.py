@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure  # without pyplot: no global state, no display
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from triton_ensembles.measuring.perf.report import Conditions, Report
+from triton_ensembles.measuring.perf.sweep_report import Conditions, Report
 
 INK = "#333333"
 GRAY = "#c8c8c8"

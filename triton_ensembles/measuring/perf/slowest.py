@@ -22,7 +22,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from triton_ensembles.measuring.perf.report import aligned
+from triton_ensembles.measuring.perf.sweep_report import aligned
 
 SHARE = 0.01  # of the requests are the slowest, at least one
 _QUANTILES = (50, 90, 99)

@@ -20,9 +20,9 @@ from triton_ensembles.measuring.perf.facts import machine, versions
 from triton_ensembles.measuring.perf.fused_steps import fused_counters, planned_steps
 from triton_ensembles.measuring.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.measuring.perf.load_generator import LIMIT_SECONDS, LoadGenerator, in_windows
-from triton_ensembles.measuring.perf.report import Point, Report, csv_rows, write_report
 from triton_ensembles.measuring.perf.slowest import Slowest, Window, slowest
 from triton_ensembles.measuring.perf.steps import Counters, StepTimes, composing_models, read_counters, step_times
+from triton_ensembles.measuring.perf.sweep_report import Point, Report, csv_rows, write_report
 from triton_ensembles.project.examples.folder import examples_of
 from triton_ensembles.runtime.fused.plan import BATCHES
 from triton_ensembles.server.clients import http_client

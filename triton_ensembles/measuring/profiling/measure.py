@@ -27,8 +27,8 @@ from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.facts import machine
 from triton_ensembles.measuring.profiling import costs
-from triton_ensembles.measuring.profiling.answers import Load, RequestSender
 from triton_ensembles.measuring.profiling.costs import Cost
+from triton_ensembles.measuring.profiling.measured_answers import Load, RequestSender
 from triton_ensembles.measuring.profiling.profile import Answers, Loaded, Machine, Memory, Profile, Versions
 from triton_ensembles.project.examples.folder import Examples
 from triton_ensembles.triton.pip_server import VERSION, server_python

@@ -14,8 +14,8 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
 from triton_ensembles.measuring.perf.inputs import UserInputs, inputs_for
 from triton_ensembles.measuring.perf.load_generator import LoadGenerator, in_windows
-from triton_ensembles.measuring.tuning.answers import Row, answers, difference
 from triton_ensembles.measuring.tuning.goal import Point
+from triton_ensembles.measuring.tuning.same_answers import Row, answers, difference
 from triton_ensembles.measuring.tuning.search import Budget, RejectedError
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate
 from triton_ensembles.measuring.tuning.variants import Variants

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure  # without pyplot: no global state, no disp
 
 from triton_ensembles.measuring.perf.plot import GRAY, INK, logarithmic_latency, save
 from triton_ensembles.measuring.tuning.records import Trial
-from triton_ensembles.measuring.tuning.report import TuningReport
 from triton_ensembles.measuring.tuning.space import PRESENT
+from triton_ensembles.measuring.tuning.tuning_report import TuningReport
 
 _BEST, _PRESENT, _BOUND = "#0072b2", "#d55e00", "#009e73"
 

@@ -19,9 +19,9 @@ from triton_ensembles.measuring.tuning.bench import Load, ServedBench
 from triton_ensembles.measuring.tuning.edits import Files
 from triton_ensembles.measuring.tuning.goal import Goal
 from triton_ensembles.measuring.tuning.knobs import Knobs
-from triton_ensembles.measuring.tuning.report import TuningReport
 from triton_ensembles.measuring.tuning.search import Budget, Outcome, RejectedError, Search
 from triton_ensembles.measuring.tuning.space import Setting
+from triton_ensembles.measuring.tuning.tuning_report import TuningReport
 from triton_ensembles.measuring.tuning.variants import Variants
 from triton_ensembles.project.examples.folder import Examples, read_examples
 from triton_ensembles.server.clients import http_client

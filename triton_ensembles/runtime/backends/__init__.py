@@ -29,5 +29,10 @@ The constructor takes a ``ModelInstance``, and raises ``LoadError`` when the fil
 their order, and never raises an error that a request caused; ``close()`` frees memory and threads.
 ``shrink()``, where an engine has it, gives back what it keeps of the largest batch."""
 
-COMPLETING = {backend: f"{backend}.completion" for backend in ("onnxruntime", "openvino", "dali", "tensorflow")}
+COMPLETING = {
+    "onnxruntime": "onnxruntime.onnx_completion",
+    "tensorflow": "tensorflow.saved_model_completion",
+    "openvino": "openvino.openvino_completion",
+    "dali": "dali.dali_completion",
+}
 """By backend: the module whose ``complete(config, file)`` adds what a config leaves out and the file says."""

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from triton_ensembles.checking.config_tensors import repeated
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.rule import Finding, Model, rule
-from triton_ensembles.checking.tensors import repeated
 from triton_ensembles.ground.spelling import choices, listed, only_near, suggestion
 from triton_ensembles.triton.model_config import DataType
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from triton_ensembles.checking.config_tensors import missing_or_short, repeated
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.rule import Example, Finding, Model, rule
-from triton_ensembles.checking.tensors import missing_or_short, repeated
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 sequence_batch_scheduler.cc GenerateInitialStateData"

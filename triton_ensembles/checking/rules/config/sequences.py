@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from triton_ensembles.checking.config_tensors import type_name
 from triton_ensembles.checking.examples import parameter, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
 from triton_ensembles.checking.rule import Finding, Model, rule
 from triton_ensembles.checking.rules.config.parameters import STRATEGY
-from triton_ensembles.checking.tensors import type_name
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
 _VALUES = ("int32_false_true", "fp32_false_true", "bool_false_true")

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from triton_ensembles.checking.config_tensors import missing_or_short, same_shape, type_name
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
 from triton_ensembles.checking.rule import Example, Finding, Model, rule
-from triton_ensembles.checking.tensors import missing_or_short, same_shape, type_name
 from triton_ensembles.ground.spelling import listed, nearest
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"

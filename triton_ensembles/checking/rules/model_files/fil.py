@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
+from triton_ensembles.checking.config_tensors import type_name
 from triton_ensembles.checking.examples import io_tensor, parameter, python_model
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule
-from triton_ensembles.checking.tensors import type_name
 from triton_ensembles.ground.spelling import choices, listed, suggestion
 from triton_ensembles.triton.model_config import DataType
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from triton_ensembles.checking.config_tensors import dims_of, same_shape
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, X, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import files_read
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
-from triton_ensembles.checking.tensors import dims_of, same_shape
 from triton_ensembles.ground.spelling import listed, nearest, suggestion
 from triton_ensembles.triton.model_config import DataType
 

@@ -7,11 +7,11 @@ from typing import Any
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.built_for import artifacts, fact
 from triton_ensembles.checking.completed import completed_config
+from triton_ensembles.checking.config_tensors import dims_of, same_shape, sequence_inputs
 from triton_ensembles.checking.examples import ONNX_EXTERNAL, ONNX_LICENSED, io_tensor, onnx_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
 from triton_ensembles.checking.rule import Finding, Model, note, rule, warning
-from triton_ensembles.checking.tensors import dims_of, same_shape, sequence_inputs
 from triton_ensembles.ground.spelling import listed, nearest
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.triton.model_config import DataType

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from triton_ensembles.checking.config_tensors import dims_of, named_indexes, tensors, type_name
 from triton_ensembles.checking.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
-from triton_ensembles.checking.tensors import dims_of, named_indexes, tensors, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "pytorch_backend r24.10 libtorch.cc GetNamingConvention, ValidateOutputs"

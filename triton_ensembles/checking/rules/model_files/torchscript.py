@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from triton_ensembles.checking.config_tensors import named_indexes, type_name
 from triton_ensembles.checking.loaded_files import files_read
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.rule import Finding, Model, rule
-from triton_ensembles.checking.tensors import named_indexes, type_name
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.model_config import DataType
 

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from triton_ensembles.checking.config_tensors import type_name
 from triton_ensembles.checking.examples import HEAD, io_tensor, python_model
 from triton_ensembles.checking.python.dtypes import COMPLEX, TEXTS, dtype_of_array
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
@@ -12,7 +13,6 @@ from triton_ensembles.checking.python.source import UTILS, PythonFile, every_cal
 from triton_ensembles.checking.python.tensor_names import completed_names
 from triton_ensembles.checking.python.values import text_of
 from triton_ensembles.checking.rule import Example, Finding, Model, rule, warning
-from triton_ensembles.checking.tensors import type_name
 
 _TEXT_OUTPUT = io_tensor("Y", "STRING")
 GOOD = class_model()

@@ -10,13 +10,13 @@ from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.built_for import severity_at_completion
 from triton_ensembles.checking.examples import script_model
 from triton_ensembles.checking.loaded_files import file_of
-from triton_ensembles.checking.python.budget import MOST_TOKENS
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import CLASS, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_changed, name_of, positional, takes
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
+from triton_ensembles.checking.python.source_budget import MOST_TOKENS
 from triton_ensembles.checking.rule import (
     Destination,
     Finding,

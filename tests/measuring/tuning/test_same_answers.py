@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from triton_ensembles.measuring.tuning.answers import difference
+from triton_ensembles.measuring.tuning.same_answers import difference
 from triton_ensembles.project.examples.request import Array
 
 VECTOR = np.array([[1.0, -2.0, 3.0]], np.float32)

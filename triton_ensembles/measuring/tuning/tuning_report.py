@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from triton_ensembles.measuring.perf.report import Conditions, aligned
+from triton_ensembles.measuring.perf.sweep_report import Conditions, aligned
 from triton_ensembles.measuring.tuning.goal import Goal, median_point
 from triton_ensembles.measuring.tuning.search import Outcome
 from triton_ensembles.measuring.tuning.space import PRESENT, Setting

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from triton_ensembles.checking.config_tensors import VARIABLE, enumerated, same_shape, tensors, type_name
 from triton_ensembles.checking.dataflow import Dataflow
 from triton_ensembles.checking.ensemble_steps import steps
 from triton_ensembles.checking.examples import IDENTITY, SCALE, X, ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.rule import Example, Finding, Model, Place, rule, warning
-from triton_ensembles.checking.tensors import VARIABLE, enumerated, same_shape, tensors, type_name
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
 

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 from contextlib import suppress
 
+from triton_ensembles.checking.config_tensors import sequence_inputs
 from triton_ensembles.checking.examples import HEAD, ensemble, io_tensor, python_model, script_model, step
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument, method_of
@@ -11,7 +12,6 @@ from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files
 from triton_ensembles.checking.python.tensor_names import completed_names, needs_result, output_names
 from triton_ensembles.checking.python.values import texts_of
 from triton_ensembles.checking.rule import Example, Finding, Model, Repository, rule, warning
-from triton_ensembles.checking.tensors import sequence_inputs
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import listed, nearest, only_near
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from triton_ensembles.deploy.price import HOURS, HOURS_OF_YEAR
-from triton_ensembles.measuring.perf.report import aligned
+from triton_ensembles.measuring.perf.sweep_report import aligned
 from triton_ensembles.measuring.planning.plan import Choice, Dedicated, Plan
 from triton_ensembles.measuring.planning.prediction import Range
 from triton_ensembles.measuring.planning.transients import Burst, Deploy

@@ -5,8 +5,8 @@ from tritonclient.grpc import InferResult
 from tritonclient.grpc import service_pb2 as kserve
 
 from triton_ensembles.gateway.errors import Refused
-from triton_ensembles.gateway.table import Input, Model
-from triton_ensembles.gateway.tensors import Signature, Tensor, decode
+from triton_ensembles.gateway.models_toml import Input, Model
+from triton_ensembles.gateway.payloads import Signature, Tensor, decode
 
 
 @pytest.mark.parametrize("shape", [(3,), ()])

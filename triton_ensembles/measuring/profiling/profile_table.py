@@ -1,6 +1,6 @@
 """A profile as text for a terminal."""
 
-from triton_ensembles.measuring.perf.report import aligned
+from triton_ensembles.measuring.perf.sweep_report import aligned
 from triton_ensembles.measuring.profiling.profile import Profile
 
 _MIB = 2**20

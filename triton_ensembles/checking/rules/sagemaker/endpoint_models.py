@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from triton_ensembles.checking.config_tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.checking.examples import io_tensor, python_model
 from triton_ensembles.checking.python.examples import CALLING, class_model
 from triton_ensembles.checking.python.model_calls import model_calls
 from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, note, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker, is_served, loaded_models, served_models
-from triton_ensembles.checking.tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.ground.spelling import suggestion
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 from triton_ensembles.triton.releases import instance_of

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkout import ROOT
-from triton_ensembles.gateway.table import read_table
+from triton_ensembles.gateway.models_toml import read_table
 from triton_ensembles.ground.errors import EnsembleError
 
 GOOD = """[[models]]

@@ -13,7 +13,7 @@ from tritonclient.utils import triton_to_np_dtype
 
 from triton_ensembles.gateway.errors import Refused
 from triton_ensembles.gateway.invocation import Raw
-from triton_ensembles.gateway.table import Form, Input, Model
+from triton_ensembles.gateway.models_toml import Form, Input, Model
 
 Array = npt.NDArray[Any]
 _KINDS = {

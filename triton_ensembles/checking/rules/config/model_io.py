@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from triton_ensembles.checking.completed import CompletedModel, completed
+from triton_ensembles.checking.config_tensors import VARIABLE, tensors
 from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
 from triton_ensembles.checking.rule import Example, Finding, Model, Severity, note, rule, warning
-from triton_ensembles.checking.tensors import VARIABLE, tensors
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.model_config import CONFIG, DataType
 from triton_ensembles.triton.model_formats import PLAN
