@@ -33,12 +33,10 @@ class Answers:
     Attributes:
         finished: when, in seconds of the monotonic clock.
         latencies: of the same answers, in seconds.
-        seconds: how long was measured.
     """
 
     finished: list[float]
     latencies: list[float]
-    seconds: float
 
 
 def post(path: str, headers: dict[str, str], body: bytes) -> bytes:
@@ -72,7 +70,7 @@ def request_each(target: HttpTarget) -> list[bytes]:
 
 
 async def _load(target: HttpTarget, connections: int, seconds: float, warm_up: float) -> Answers:
-    answers = Answers([], [], seconds)
+    answers = Answers([], [])
     requests = itertools.cycle(target.requests)
     begin = time.monotonic() + warm_up
     end = begin + seconds

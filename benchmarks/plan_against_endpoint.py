@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.contenders.local_endpoint import NAME, running_endpoint
+from benchmarks.examples import row_payloads
 from benchmarks.open_load import arrivals, send_at
-from benchmarks.row_payloads import row_payloads
 from checkout import ROOT
 from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.endpoint.local import LocalEndpoint

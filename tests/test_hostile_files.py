@@ -11,13 +11,11 @@ from tests.chain import NAME, write_chain
 from tests.checking.packing import MODEL_PY, python_step
 from tests.commands.projects import run_in
 from tests.files import write_files
-from tests.work import calls_of
 from triton_ensembles.building.made.lock import Lock
 from triton_ensembles.checking.baseline import Baseline
 from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import parse_json
-from triton_ensembles.ground.toml_tables import line_naming
 from triton_ensembles.project.location import find_project
 from triton_ensembles.serving.served import served
 
@@ -69,15 +67,6 @@ def test_json_that_would_fill_the_memory_is_not_parsed(text: str) -> None:
     with pytest.raises(ValueError, match=r"too many values|too deeply"):
         parse_json(text)
     assert len(parse_json(json.dumps([[1.5] * 224] * 224 * 3))) == 672
-
-
-def test_the_lines_of_many_names_are_found_at_once() -> None:
-    """Otherwise `check` of a recipe with 20 000 steps takes minutes."""
-    names = [f"step{number}" for number in range(2000)]
-    text = "steps = [\n" + "".join(f'  "{name}",\n' for name in names) + "]\n"
-    calls = calls_of(lambda: [line_naming(text, [name]) for name in names])
-    assert line_naming(text, ["step1"]) == 3
-    assert calls < len(names) * 60
 
 
 def test_many_environment_files_are_read_up_to_a_limit(tmp_path: Path) -> None:
@@ -137,14 +126,6 @@ def test_a_manifest_that_never_ends_keeps_no_server_waiting(tmp_path: Path) -> N
     _lay(tmp_path / "models", {})
     os.mkfifo(tmp_path / "models" / "manifest.json")
     assert served(tmp_path / "models", tmp_path).models == ("m",)
-
-
-def test_what_is_served_is_read_once(tmp_path: Path) -> None:
-    """Otherwise a repository of a hundred thousand files is read three times before the server starts."""
-    files = {f"m/1/f{number}.bin": "" for number in range(500)}
-    _lay(tmp_path / "models", files)
-    path = tmp_path / "models"
-    assert calls_of(lambda: served(path, tmp_path)) < 1.5 * calls_of(lambda: check([path]))
 
 
 @pytest.mark.parametrize("make", ENDLESS, ids=["a pipe", "a device"])

@@ -10,7 +10,6 @@ from PIL import Image
 
 from benchmarks.loads import COUNT, IMAGES, TOKENS, Load, images_of, load_tokenizer, short_texts
 from benchmarks.open_load import arrivals
-from benchmarks.parts import PARTS
 from benchmarks.variants import with_one_instance, with_precision, with_wheels
 from checkout import ENSEMBLES
 from triton_ensembles.building.built import Built
@@ -32,12 +31,6 @@ def test_images_have_the_sizes_that_the_page_states() -> None:
     sizes = [Image.open(io.BytesIO(image)).size for image in images_of(Load(IMAGES, 1, 1))]
     assert sizes == [(299, 299), (640, 640), (1280, 1280), (3000, 3000)] * 2
     assert [Image.open(io.BytesIO(image)).size for image in images_of(Load(IMAGES, 8, 1))] == [(1280, 1280)]
-
-
-def test_the_words_for_loads_are_different() -> None:
-    """Otherwise a table or a goal does not say which of two loads it is about."""
-    loads = {load for part in PARTS.values() for load in (*part.served, *part.limit, *part.engine)}
-    assert len({str(load) for load in loads}) == len(loads)
 
 
 def test_arrivals_are_poisson_and_the_same_for_one_seed() -> None:

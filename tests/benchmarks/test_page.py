@@ -5,7 +5,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks.cells import Cell, Measurement, rate
@@ -21,7 +20,6 @@ from benchmarks.contenders.contender import (
     PEER_NAMES,
     REFERENCE,
 )
-from benchmarks.examples import lowest_cosine
 from benchmarks.floor import floor
 from benchmarks.loads import Load
 from benchmarks.page import PAGE, numbers
@@ -107,13 +105,6 @@ def test_bursts_do_not_round_a_rate() -> None:
     assert rate(times, list(range(len(times)))) == pytest.approx(16, rel=0.05)
     with pytest.raises(EnsembleError, match="too few requests were answered"):
         rate([1.0], [1])
-
-
-def test_the_lowest_cosine_is_that_of_the_worst_row() -> None:
-    exact = np.eye(3)
-    other = 2 * exact
-    other[0] = [0.6, 0.8, 0]
-    assert lowest_cosine(exact, other) == pytest.approx(0.6)
 
 
 def test_missing_results_are_one_line(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import re
 import pytest
 
 from checkout import ROOT
-from triton_ensembles.deploy import image
 from triton_ensembles.deploy.image import image_uri
 from triton_ensembles.deploy.placement import INSTANCES, RELEASES
 from triton_ensembles.ground.errors import EnsembleError
@@ -57,7 +56,7 @@ def test_an_unknown_instance_needs_the_complete_tag() -> None:
 
 def test_the_table_has_one_account_for_each_region_and_release() -> None:
     """Otherwise the account of an image would depend on the order of the rows."""
-    with image._TABLE.open(encoding="utf-8", newline="") as file:
+    with (ROOT / "triton_ensembles/deploy/accounts.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     assert all(re.fullmatch(r"\d{12}", row["account"]) for row in rows)
     pairs = [(row["region"], release) for row in rows for release in row["releases"].split()]

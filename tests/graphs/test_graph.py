@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from PIL import Image
 
 from checkout import ENSEMBLES
-from tests.work import calls_of
 from triton_ensembles.checking.examples import ensemble, step
 from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.rule import Example
@@ -137,16 +136,6 @@ def test_what_is_too_large_for_a_picture_is_refused_in_a_line(config: str, forma
     with pytest.raises(EnsembleError, match=f"too large {words}"):
         picture(large, format)
     assert mermaid(large).count("-->") >= 199
-
-
-def test_drawing_takes_work_in_proportion_to_the_tensors() -> None:
-    """Otherwise an ensemble with ten thousand tensors takes minutes."""
-
-    def work(count: int) -> int:
-        parsed = parse_config(_chain(count), "")
-        return calls_of(lambda: mermaid(graph_of("many", parsed, {"scale": parsed})))
-
-    assert work(900) < 3.5 * work(300)
 
 
 @pytest.mark.parametrize("format", ["svg", "pdf", "png", "mermaid"])

@@ -92,11 +92,12 @@ def test_stopping_leaves_no_process_and_no_extracted_environment(tmp_path: Path)
         processes = [server.pid, *descendants(server.pid)]
         assert len(processes) >= 2
         environments = environments_of(processes)
-        assert environments
+        memory = list(Path("/dev/shm").glob(f"triton_ensembles_*_{server.ports.metrics}*"))
+        assert environments and memory
         server.stop()
     assert wait_for_end(processes) == []
     assert not [each for each in environments if each.exists()]
-    assert not list(Path("/dev/shm").glob(f"{server._leftovers.shared_memory}*"))
+    assert not [each for each in memory if each.exists()]
 
 
 def test_stopping_a_killed_server_ends_its_stubs(tmp_path: Path) -> None:

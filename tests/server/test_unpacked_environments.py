@@ -1,6 +1,5 @@
 """Whose are the folders in /tmp: several servers unpack environments on one machine."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -68,20 +67,3 @@ def test_sizes_are_those_of_the_disk(tmp_path: Path) -> None:
     (tmp_path / "0").rename(tmp_path / "old")
     (tmp_path / "0").mkdir()
     assert sizes.total([tmp_path]) > first
-
-
-def test_folders_of_others_are_not_looked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading a server's memory takes a tenth of a second, and the endpoint looks several times a second."""
-    looks: list[int] = []
-    monkeypatch.setattr(unpacked_environments, "_names_in_memory", lambda pid: looks.append(pid) or set())
-    monkeypatch.setattr(unpacked_environments, "_PARENT", tmp_path)
-    found = unpacked_environments.UnpackedEnvironments()
-    (tmp_path / "python_env_abcdef").mkdir()
-    for _ in range(3):
-        found.find(os.getpid(), again=False)
-    assert len(looks) == 1
-    found.find(os.getpid())
-    assert len(looks) == 2
-    (tmp_path / "python_env_ghijkl").mkdir()
-    found.find(os.getpid(), again=False)
-    assert len(looks) == 3

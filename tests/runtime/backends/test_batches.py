@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, run_batch
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
-from triton_ensembles.runtime.backends.common.padding import RUN_COST, cheapest_groups, find_axes, run_padded
+from triton_ensembles.runtime.backends.common.padding import find_axes, run_padded
 
 AXES = find_axes(
     {"IDS": ["batch", "tokens"], "MASK": ["batch", "tokens"]}, {"Y": ["batch", "tokens", 2], "N": ["batch"]}
@@ -95,27 +95,6 @@ def test_long_rows_of_a_request_do_not_lengthen_its_short_ones() -> None:
 
     run_padded([padded([10, 128, 12]), padded([14])], run, AXES)
     assert sorted(shapes) == [(1, 128), (3, 14)]
-
-
-@given(st.lists(st.integers(1, 128), min_size=1, max_size=7))
-def test_no_split_is_cheaper(lengths: list[int]) -> None:
-    def cost(group: list[int]) -> float:
-        return RUN_COST + len(group) * max(lengths[index] for index in group)
-
-    def splits(items: list[int]) -> list[list[list[int]]]:
-        if not items:
-            return [[]]
-        first, *rest = items
-        found = [[[first], *split] for split in splits(rest)]
-        return found + [
-            [*split[:place], [first, *split[place]], *split[place + 1 :]]
-            for split in splits(rest)
-            for place in range(len(split))
-        ]
-
-    groups = cheapest_groups(lengths)
-    assert sorted(index for group in groups for index in group) == list(range(len(lengths)))
-    assert sum(map(cost, groups)) == min(sum(map(cost, split)) for split in splits(list(range(len(lengths)))))
 
 
 @pytest.mark.parametrize("shapes", [{"X": ["batch", 3]}, {"X": ["batch", "height", "width"]}])

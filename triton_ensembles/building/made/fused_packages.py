@@ -33,7 +33,7 @@ _ENGINES = {
 }
 # What these packages have besides what serves on a CPU: headers, tools, code for other devices. ONNX Runtime's Python
 # module has the library in itself; the separate one is for other languages.
-_LEFT_OUT = tuple(
+LEFT_OUT = tuple(
     f"*/site-packages/{glob}"
     for glob in (
         *("onnxruntime/tools/*", "onnxruntime/transformers/*", "onnxruntime/quantization/*", "onnxruntime/datasets/*"),
@@ -64,7 +64,7 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
     exclude = (
         *(glob for environment in plan.recipe.environments.values() for glob in environment.exclude),
         *(f"*.cpython-{python}-*" for python in other_pythons),
-        *_LEFT_OUT,
+        *LEFT_OUT,
     )
     locks = [
         Lock(plan, name, target.python, packages)

@@ -6,7 +6,7 @@ from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
 from triton_ensembles.checking.model_files.protobuf import MalformedError, Message, TooLargeError, signed
 
 # TensorProto.DataType -> Triton's type.
-_TYPES = {
+TYPES = {
     1: "FP32", 2: "UINT8", 3: "INT8", 4: "UINT16", 5: "INT16", 6: "INT32", 7: "INT64", 8: "STRING", 9: "BOOL",
     10: "FP16", 11: "FP64", 12: "UINT32", 13: "UINT64", 16: "BF16",
 }  # fmt: skip
@@ -136,7 +136,7 @@ def _tensor_type(message: Message, end: int) -> tuple[str, tuple[int, ...] | Non
     data_type, dims = "", None
     for number, value in message.fields(end):
         if number == 1:
-            data_type = f"TYPE_{_TYPES[value]}" if value in _TYPES else ""
+            data_type = f"TYPE_{TYPES[value]}" if value in TYPES else ""
         elif number == 2:
             sizes = [message.number(inner, 1, -1) for inner in message.each(value, 1)]
             dims = tuple(size if size > 0 else -1 for size in sizes)  # some tools write 0 for any size

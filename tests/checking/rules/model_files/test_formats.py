@@ -13,6 +13,7 @@ from tests.checking.pieces import torchscript, varint
 from tests.files import write_files
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, IDENTITY, ONNX_IDENTITY
+from triton_ensembles.checking.model_files.onnx import TYPES
 from triton_ensembles.checking.model_files.read import FileReader
 
 FILES = [ONNX_IDENTITY, GRAPH_IDENTITY, torchscript("def forward(self, one, other): return one + other, one - other")]
@@ -59,10 +60,8 @@ def test_no_file_stops_the_reader(text: str, place: int, junk: bytes) -> None:
 
 def test_the_types_are_those_of_onnx() -> None:
     """Otherwise a type has another number than in the format."""
-    from triton_ensembles.checking.model_files.onnx import _TYPES
-
     names = {"FP32": "FLOAT", "FP64": "DOUBLE", "FP16": "FLOAT16", "BF16": "BFLOAT16"}
-    assert all(onnx.TensorProto.DataType.Value(names.get(name, name)) == number for number, name in _TYPES.items())
+    assert all(onnx.TensorProto.DataType.Value(names.get(name, name)) == number for number, name in TYPES.items())
 
 
 def test_the_files_of_a_fused_ensembles_steps_are_read(tmp_path: Path) -> None:
