@@ -146,7 +146,7 @@ async def test_a_load_whose_stub_is_killed_fails_and_does_not_wait_for_its_time(
     await eventually(lambda: any(map(is_stub, descendants(host.pid()))))
     for pid in filter(is_stub, descendants(host.pid())):
         os.kill(pid, signal.SIGKILL)
-    with pytest.raises(ModelError, match="ended while it started|is not healthy"):
+    with pytest.raises(ModelError, match=r"ended while it started|is not healthy"):
         await load
     assert host.variant.snapshot().instances[0].restarts == 0
 
