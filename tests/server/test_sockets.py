@@ -9,7 +9,7 @@ import pytest
 from tests.repositories import write_chain
 from tests.running import sent, serving
 from triton_ensembles.server.clients import grpc_client
-from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.sockets import socket_folder
 from triton_ensembles.server.triton_server import TritonServer
 

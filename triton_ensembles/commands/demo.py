@@ -14,7 +14,7 @@ from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.examples.request import Request
 from triton_ensembles.server.clients import http_client
-from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.server_command import Reach
 from triton_ensembles.serving.served import of_built
 
 

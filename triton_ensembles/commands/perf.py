@@ -21,7 +21,7 @@ from triton_ensembles.measuring.perf.sweep_report import SUFFIXES, Report, table
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.server.home import Installation
-from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.server_command import Reach
 from triton_ensembles.serving.served import Served
 from triton_ensembles.triton.model_config import ModelConfig
 

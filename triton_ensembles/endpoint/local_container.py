@@ -20,7 +20,7 @@ from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, Cont
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.server.sagemaker_server import SageMakerServer
-from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.server_command import Reach
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 
 _LIMITS = Budgets(memory_bytes=0, disk_bytes=1)  # only the seconds matter here

@@ -15,7 +15,8 @@ from triton_ensembles.probing.load import LostError, load
 from triton_ensembles.probing.requests import code_of, requests_for
 from triton_ensembles.probing.stream import answered
 from triton_ensembles.server.home import Installation
-from triton_ensembles.server.server_process import BUSY_ABORT, Reach
+from triton_ensembles.server.server_command import Reach
+from triton_ensembles.server.server_process import BUSY_ABORT
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import ModelConfig, config_of
 

@@ -9,7 +9,8 @@ from typing import Unpack
 from triton_ensembles.archive.manifest import GATEWAY_TABLE
 from triton_ensembles.ground.paths import IMPORTED_FROM
 from triton_ensembles.server.ports import LOOPBACK
-from triton_ensembles.server.server_process import Reach, ServerCommand, ServerOptions, ServerProcess
+from triton_ensembles.server.server_command import Reach, ServerCommand, ServerOptions
+from triton_ensembles.server.server_process import ServerProcess
 
 
 class GatewayServer(ServerProcess):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.server.server_process import ServerCommand
+from triton_ensembles.server.server_command import ServerCommand
 from triton_ensembles.triton.destination import LOCAL
 from triton_ensembles.triton.sagemaker_variables import (
     ADDITIONAL_ARGS,

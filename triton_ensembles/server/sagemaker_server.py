@@ -8,7 +8,8 @@ from typing import Unpack
 from triton_ensembles.server.sagemaker_entry_point import server_command
 from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
 from triton_ensembles.server.secret import ALL, LOADING, covers_sagemaker
-from triton_ensembles.server.server_process import LOAD_THREADS, Reach, ServerOptions, ServerProcess
+from triton_ensembles.server.server_command import LOAD_THREADS, Reach, ServerOptions
+from triton_ensembles.server.server_process import ServerProcess
 from triton_ensembles.triton.destination import LOCAL
 from triton_ensembles.triton.sagemaker_variables import ALLOW_METRICS, MULTI_MODEL, Release, honored
 

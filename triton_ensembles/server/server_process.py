@@ -8,11 +8,9 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Self, TypedDict
+from typing import ClassVar, Self
 
 from triton_ensembles.ground import processes
 from triton_ensembles.ground.errors import EnsembleError
@@ -22,6 +20,7 @@ from triton_ensembles.server.leftovers import Leftovers
 from triton_ensembles.server.ports import LOOPBACK, Ports
 from triton_ensembles.server.sagemaker_socket import NAME as SAGEMAKER_SOCKET
 from triton_ensembles.server.secret import Secret
+from triton_ensembles.server.server_command import Reach, ServerCommand
 from triton_ensembles.server.sockets import UNIX, answers, socket_folder
 from triton_ensembles.server.stubs import prepare_stubs
 from triton_ensembles.triton import log as server_log
@@ -32,8 +31,6 @@ EXIT_SECONDS = 10
 # A variable that every process of a server inherits, also one in a session of its own; its value is unique.
 _MARK = "TRITON_ENSEMBLES_SERVER"
 BUSY_ABORT = "boost::interprocess::lock_exception"
-LOAD_THREADS = "--model-load-thread-count="
-_LOAD_THREADS = 4  # Triton's default
 _ROUNDS = 5  # of ending such processes, which may start others meanwhile
 # Variables that every container has. PATH is that of the stubs.
 _OF_A_CONTAINER = frozenset({"HOME", "HOSTNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "USER"})
@@ -41,42 +38,8 @@ _LOOK_SECONDS = 1.0  # between looks at the log for a model that will never be l
 _KILL_SECONDS = 5.0  # that the kernel may take to end one
 
 
-class Reach(Enum):
-    """Who may talk to the ports of a server over which clients infer (docs/security.md)."""
-
-    PROGRAMS = "all programs: what loads demands the secret, and over HTTP what changes or reads more than an answer"
-    SECRET = "what knows the secret, over TCP, as perf_analyzer needs it"
-    SOCKETS = "this user, over Unix sockets"
-
-
 class BusyAbortError(EnsembleError):
     """The server aborted while it started its stubs, as 2.51.0 does on a busy machine; it may be launched again."""
-
-
-@dataclass(frozen=True)
-class ServerCommand:
-    """How a tritonserver is started. ``runner``: a command that starts the one appended, and ends when that does.
-
-    With ``contained``, models see a container's environment only: that of this process has the developer's credentials.
-    """
-
-    arguments: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)  # in addition to that of every server
-    messages: tuple[str, ...] = ()  # lines that its log begins with
-    runner: tuple[str, ...] = ()
-    contained: bool = False
-
-
-class ServerOptions(TypedDict, total=False):
-    """The arguments of :class:`ServerProcess`."""
-
-    ports: Ports | None
-    log: Path | None
-    append_log: bool
-    python: str
-    ready_seconds: float
-    progress: Callable[[float], None] | None
-    home: Installation | None
 
 
 class ServerProcess:
@@ -261,12 +224,6 @@ class ServerProcess:
         except BaseException:
             self.stop()
             raise
-
-    @property
-    def load_threads(self) -> int:
-        """Return how many models it loads at a time; a load that never ends keeps one for ever."""
-        given = [flag.removeprefix(LOAD_THREADS) for flag in self.command.arguments if flag.startswith(LOAD_THREADS)]
-        return int(given[-1]) if given and given[-1].isdecimal() else _LOAD_THREADS
 
     def alive(self) -> bool:
         return self._process is not None and not processes.has_ended(self._process.pid)

@@ -12,7 +12,8 @@ from typing import Unpack
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server.bare_python import NO_BYTECODE
 from triton_ensembles.server.secret import ALL, CHANGING, LOADING
-from triton_ensembles.server.server_process import Reach, ServerCommand, ServerOptions, ServerProcess
+from triton_ensembles.server.server_command import Reach, ServerCommand, ServerOptions
+from triton_ensembles.server.server_process import ServerProcess
 
 
 class TritonServer(ServerProcess):

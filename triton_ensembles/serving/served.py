@@ -42,7 +42,7 @@ from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.installed import image_of_server
 from triton_ensembles.server.ports import Ports
-from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.stubs import require_interpreter
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.destination import Destination, SingleModel

@@ -18,7 +18,7 @@ from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.ports import Ports
-from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.serving.served import Served, of_built, served, server_of
 from triton_ensembles.starter.implied import implied

@@ -20,7 +20,8 @@ from triton_ensembles.ground.processes import descendants, end_handles, handles,
 from triton_ensembles.server.gateway_server import GatewayServer
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.sagemaker_server import SageMakerServer
-from triton_ensembles.server.server_process import BusyAbortError, Reach
+from triton_ensembles.server.server_command import Reach
+from triton_ensembles.server.server_process import BusyAbortError
 from triton_ensembles.triton.destination import LOCAL
 
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start a server that fails to start

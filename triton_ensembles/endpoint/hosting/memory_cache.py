@@ -212,7 +212,7 @@ class MemoryCache:
                 self._container.stuck = True  # its thread stays
                 stuck = [load for load in self._stuck if load.api is api]
                 self._stuck = [*stuck, _StuckLoad(name, api, _content(folder), str(error))]
-                if len(self._stuck) >= min(_MOST_STUCK, server.load_threads - 1):
+                if len(self._stuck) >= min(_MOST_STUCK, server.command.load_threads - 1):
                     await self._container.kill(api)
                 raise faults.never_loaded(name, str(error)) from None
             except TimeoutError:

@@ -27,7 +27,7 @@ from triton_ensembles.project.examples.folder import examples_of
 from triton_ensembles.runtime.fused.plan import BATCHES
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.home import find_home
-from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.triton_server import TritonServer
 
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)

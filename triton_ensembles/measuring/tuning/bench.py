@@ -22,7 +22,7 @@ from triton_ensembles.measuring.tuning.variants import Variants
 from triton_ensembles.project.examples.folder import Examples
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.home import find_home
-from triton_ensembles.server.server_process import Reach
+from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.triton_server import TritonServer
 
 SECONDS = 2.0

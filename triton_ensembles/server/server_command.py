@@ -1,0 +1,53 @@
+"""How a tritonserver is started, and who may talk to it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TypedDict
+
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.ports import Ports
+
+LOAD_THREADS = "--model-load-thread-count="
+_LOAD_THREADS = 4  # Triton's default
+
+
+class Reach(Enum):
+    """Who may talk to the ports of a server over which clients infer (docs/security.md)."""
+
+    PROGRAMS = "all programs: what loads demands the secret, and over HTTP what changes or reads more than an answer"
+    SECRET = "what knows the secret, over TCP, as perf_analyzer needs it"
+    SOCKETS = "this user, over Unix sockets"
+
+
+@dataclass(frozen=True)
+class ServerCommand:
+    """How a tritonserver is started. ``runner``: a command that starts the one appended, and ends when that does.
+
+    With ``contained``, models see a container's environment only: that of this process has the developer's credentials.
+    """
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)  # in addition to that of every server
+    messages: tuple[str, ...] = ()  # lines that its log begins with
+    runner: tuple[str, ...] = ()
+    contained: bool = False
+
+    @property
+    def load_threads(self) -> int:
+        """How many models it loads at a time; a load that never ends keeps one for ever."""
+        given = [flag.removeprefix(LOAD_THREADS) for flag in self.arguments if flag.startswith(LOAD_THREADS)]
+        return int(given[-1]) if given and given[-1].isdecimal() else _LOAD_THREADS
+
+
+class ServerOptions(TypedDict, total=False):
+    """The arguments of :class:`ServerProcess`."""
+
+    ports: Ports | None
+    log: Path | None
+    append_log: bool
+    python: str
+    ready_seconds: float
+    progress: Callable[[float], None] | None
+    home: Installation | None
