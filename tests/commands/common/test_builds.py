@@ -15,6 +15,7 @@ from tests.files import write_files
 from tests.project.test_location import write_ensemble
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import Built
+from triton_ensembles.building.request import Proof
 from triton_ensembles.commands.common.builds import server_for
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.perf.sweep import Load, measure
@@ -39,7 +40,7 @@ def built(folder: Path, name: str, python: str) -> Built:
     manifest = {"weights": "pretrained", "python": python}
     write_files(folder / name, archives.model(name, execute=ANSWER))
     (folder / name / MANIFEST).write_text(json.dumps(manifest))
-    return Built(name, folder / f"{name}.tar.gz", folder / name, "0" * 64, manifest, "", True)
+    return Built(name, folder / f"{name}.tar.gz", folder / name, "0" * 64, manifest, "", True, Proof.NONE)
 
 
 @pytest.mark.parametrize("python", ["3.10", "3.12"])
