@@ -12,9 +12,9 @@ REFERENCE, TEXTS = "reference", "texts"  # options of checks: the fp32 file of a
 INT8, CALIBRATION = "int8_onnx", "calibration"  # the maker of int8 files, and its option that names data of the project
 
 MAKERS = {
-    "copy": "files:copy",
-    "member": "files:member",
-    "numbered_labels": "files:numbered_labels",
+    "copy": "plain_files:copy",
+    "member": "plain_files:member",
+    "numbered_labels": "plain_files:numbered_labels",
     "bert_onnx": "bert_onnx:make",
     "dali_pipeline": "dali_pipeline:make",
     "graphdef_onnx": "graphdef_onnx:make",
