@@ -41,8 +41,8 @@ test-all: ## Run all tests: test, then test-rest
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-rest
 
-verdicts: .venv/ready ## Ask the real server about all models of tests/checking, and write down what it says
-	@VERDICTS=write .venv/bin/python -m pytest -q -m verdicts tests
+verdicts: .venv/ready ## Ask the real server about the models of tests/checking that are not on file, and write down what it says
+	@VERDICTS=add .venv/bin/python -m pytest -q -m verdicts tests
 
 fidelity: .venv/ready ## Ask checker and server about the same models, with SEED=0, and write docs/fidelity.md: how often check is right
 	@.venv/bin/python -m tests.checking.fidelity --seed $(or $(SEED),0)

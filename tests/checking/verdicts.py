@@ -2,7 +2,8 @@
 
 ``make test`` reads verdicts.json and asks the server only about models that are not there. With ``VERDICTS=ask``
 (``make test-all``) the server is asked about every model, and a verdict on file that it no longer gives is a failure.
-``make verdicts`` (``VERDICTS=write``) asks about every model and rewrites the file.
+``make verdicts`` (``VERDICTS=add``) asks about the models that are not there and writes them down, without those that no
+table has any more; ``VERDICTS=write`` asks about every model.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from checkout import ROOT, TRITON_HOME
 from triton_ensembles.server import home
 
 FILE = Path(__file__).with_name("verdicts.json")
-MODE = os.environ.get("VERDICTS", "read")  # or "ask", "write"
+MODE = os.environ.get("VERDICTS", "read")  # or "ask", "add", "write"
 _LARGEST_TEXT = 100_000  # bytes of a file that may name other models
 _ENGINE = re.compile(rb"onnx|dali|openvino|torch|tensorflow|graphdef")
 _TIME_AND_PROCESS = re.compile(r"\b([EWI])\d{4} [\d:.]+ \d+ ")
@@ -47,7 +48,10 @@ def _on_file() -> dict[str, Any]:
 
 def known(digest: str) -> dict[str, Any] | None:
     """The verdict on file about the model of this digest: ``loaded`` and ``words``."""
-    return _on_file().get(digest)
+    verdict = _on_file().get(digest)
+    if verdict and MODE == "add":
+        _written[digest] = verdict
+    return verdict
 
 
 def note(digest: str, name: str, loaded: bool, words: str, folder: Path) -> None:
@@ -56,7 +60,7 @@ def note(digest: str, name: str, loaded: bool, words: str, folder: Path) -> None
         before = known(digest)
         assert before, f"the verdict about {name} is not on file: run make verdicts"
         assert before["loaded"] == loaded, f"the server says otherwise about {name}: {words}"
-    elif MODE == "write":
+    elif MODE in ("add", "write"):
         _written[digest] = {"name": name, "loaded": loaded, "words": _anywhere(words, folder)}
 
 

@@ -28,7 +28,7 @@ from triton_ensembles.runtime.backends.common.known_input import (
     sampled,
     values_of,
 )
-from triton_ensembles.runtime.backends.onnxruntime.onnx_tensors import tensor_of
+from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
 from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate
 
 TOOLS = ("onnx",)  # ONNX Runtime's version is an option

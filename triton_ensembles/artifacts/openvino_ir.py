@@ -23,7 +23,7 @@ from triton_ensembles.runtime.backends.common.known_input import (
     values_of,
 )
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, ModelInstance, read_model_instance
-from triton_ensembles.runtime.backends.openvino.openvino_tensors import CHECKSUM, Names, dims_of, is_quantized, read
+from triton_ensembles.runtime.backends.openvino.tensors import CHECKSUM, Names, dims_of, is_quantized, read
 
 TOOLS = ("openvino",)
 _RUNTIME = ("common/known_input", "common/model_instance", "openvino/tensors")

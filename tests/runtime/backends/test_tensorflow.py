@@ -15,7 +15,7 @@ from tests.files import write_files
 from tests.running import serving
 from tests.runtime.backends.conftest import ModelServer, on_cpu
 from tests.runtime.backends.embedding import parameter
-from triton_ensembles.runtime.backends.tensorflow.saved_model_completion import complete
+from triton_ensembles.runtime.backends.tensorflow.completion import complete
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import parse_config
 

@@ -1,6 +1,6 @@
 """Python-based backends for tritonserver with the names of NVIDIA's native ones: the same config.pbtxt loads in both.
 
-The server finds each in --backend-directory, as a link to ``served_model`` (see ``server/stubs.py``). For each model
+The server finds each in --backend-directory, as a link to ``served_model`` (see ``triton/stubs.py``). For each model
 instance a stub process imports ``<backend>/model.py`` as a lone module: only its own folder is on ``sys.path``. So
 ``model.py`` first appends the folder that holds ``triton_ensembles`` (five levels up; resolved, because the server sees
 the file through a link), behind the packages of the stub's own Python.
@@ -29,10 +29,5 @@ The constructor takes a ``ModelInstance``, and raises ``LoadError`` when the fil
 their order, and never raises an error that a request caused; ``close()`` frees memory and threads.
 ``shrink()``, where an engine has it, gives back what it keeps of the largest batch."""
 
-COMPLETING = {
-    "onnxruntime": "onnxruntime.onnx_completion",
-    "tensorflow": "tensorflow.saved_model_completion",
-    "openvino": "openvino.openvino_completion",
-    "dali": "dali.dali_completion",
-}
+COMPLETING = {backend: f"{backend}.completion" for backend in ("onnxruntime", "openvino", "dali", "tensorflow")}
 """By backend: the module whose ``complete(config, file)`` adds what a config leaves out and the file says."""

@@ -26,8 +26,7 @@ def unpadded(row: Array) -> Array:
 
 
 def pixels(row: Array, limit: int) -> int:
-    """Return how many pixels the encoded image (uint8 [n]) has by its header. Raises BadInputError for more than
-    ``limit``."""
+    """How many pixels the encoded image (uint8 [n]) has by its header. Raises BadInputError for more than ``limit``."""
     try:
         stream = nvimgcodec.CodeStream(row)
         height, width = stream.height, stream.width

@@ -26,7 +26,7 @@ from triton_ensembles.runtime.backends.common.model_instance import (
     check_tensors,
 )
 from triton_ensembles.runtime.backends.common.padding import find_axes, run_padded
-from triton_ensembles.runtime.backends.onnxruntime.onnx_tensors import tensor_of
+from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
 from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, read_gate
 
 # optimization { graph { level } }: all optimizations when absent.

@@ -20,7 +20,7 @@ from triton_ensembles.runtime.backends.common.instance_engine import InstanceEng
 from triton_ensembles.runtime.backends.common.instruction_sets import computes_int8
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, ModelInstance
 from triton_ensembles.runtime.backends.common.padding import run_padded
-from triton_ensembles.runtime.backends.openvino.openvino_tensors import is_quantized, read, reason, variable_axes
+from triton_ensembles.runtime.backends.openvino.tensors import is_quantized, read, reason, variable_axes
 
 _THREADS = "INFERENCE_NUM_THREADS"
 _BF16 = "HINT_BF16"

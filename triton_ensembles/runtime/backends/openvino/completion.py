@@ -7,7 +7,7 @@ import openvino as ov
 
 from triton_ensembles.runtime.backends.common import completion
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, Tensor
-from triton_ensembles.runtime.backends.openvino.openvino_tensors import reason, type_of
+from triton_ensembles.runtime.backends.openvino.tensors import reason, type_of
 
 
 def complete(config: dict[str, Any], file: Path) -> None:

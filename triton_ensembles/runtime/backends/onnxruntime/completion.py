@@ -7,7 +7,7 @@ import onnxruntime as ort
 
 from triton_ensembles.runtime.backends.common import completion
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
-from triton_ensembles.runtime.backends.onnxruntime.onnx_tensors import tensor_of
+from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
 
 
 def complete(config: dict[str, Any], file: Path) -> None:
