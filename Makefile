@@ -41,7 +41,7 @@ test-all: ## Run all tests: test, then test-rest
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-rest
 
-verdicts: .venv/ready ## Ask the real server about the models of tests/checking that are not on file, and write down what it says
+verdicts: .venv/ready ## Ask the real server about models of tests/checking that are not on file, and write down what it says
 	@VERDICTS=add .venv/bin/python -m pytest -q -m verdicts tests
 
 fidelity: .venv/ready ## Ask checker and server about the same models, with SEED=0, and write docs/fidelity.md: how often check is right

@@ -2,8 +2,8 @@
 
 ``make test`` reads verdicts.json and asks the server only about models that are not there. With ``VERDICTS=ask``
 (``make test-all``) the server is asked about every model, and a verdict on file that it no longer gives is a failure.
-``make verdicts`` (``VERDICTS=add``) asks about the models that are not there and writes them down, without those that no
-table has any more; ``VERDICTS=write`` asks about every model.
+``make verdicts`` (``VERDICTS=add``) asks about the models that are not there and writes them down, without those that
+no table has any more; ``VERDICTS=write`` asks about every model.
 """
 
 import hashlib
