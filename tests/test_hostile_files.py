@@ -12,12 +12,14 @@ from tests.checking.packing import MODEL_PY, python_step
 from tests.commands.projects import run_in
 from tests.files import write_files
 from triton_ensembles.building.made.lock import Lock
+from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.checking.baseline import Baseline
 from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import parse_json
 from triton_ensembles.project.location import find_project
 from triton_ensembles.serving.served import served
+from triton_ensembles.triton.targets import CPU
 
 TOML = {
     "lists in lists": f"a = {'[' * 100_000}",
@@ -48,13 +50,14 @@ def test_what_never_ends_is_no_file(make: Callable[[Path], None], tmp_path: Path
     """Otherwise a command waits for ever, or reads until memory is full."""
     write_chain(tmp_path)
     folder = tmp_path / "ensembles" / NAME
+    plan = plan_build(folder, CPU)
     (folder / "locks").mkdir()
     for path in (tmp_path / "pyproject.toml", tmp_path / "known.json", folder / "locks" / "e-python3.10.lock"):
         make(path)
     for read in (
         lambda: find_project(tmp_path),
         lambda: Baseline.read(tmp_path / "known.json"),
-        lambda: Lock(folder, "e", "3.10", ["numpy"], frozen=False),
+        lambda: Lock(plan, "e", "3.10", ["numpy"]),
     ):
         with pytest.raises(EnsembleError, match=r"pyproject\.toml|known\.json|e-python"):
             read()
