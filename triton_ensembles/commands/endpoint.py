@@ -65,7 +65,7 @@ _settings = options.collected(
 
 
 @click.command()
-@excludes("--s3-url", "[PATH|ARCHIVE|ENSEMBLE]...", because="it is for archives that are in that S3")
+@excludes("--s3-url", "PATH|ARCHIVE|ENSEMBLE", because="it is for archives that are in that S3")
 @click.argument("names", nargs=-1, metavar="[PATH|ARCHIVE|ENSEMBLE]...")
 @_settings
 @options.single

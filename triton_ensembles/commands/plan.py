@@ -161,7 +161,7 @@ _simulated = options.collected(
 
 
 @click.command()
-@excludes("--from-endpoint", "[PROFILE|ARCHIVE[:SHARE]]...", because="it reads what the endpoint does")
+@excludes("--from-endpoint", "PROFILE|ARCHIVE[:SHARE]", because="it reads what the endpoint does")
 @click.argument("profiles", nargs=-1, metavar="[PROFILE|ARCHIVE[:SHARE]]...")
 @_asked
 @_choices

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from triton_ensembles.commands.check import check_command
 from triton_ensembles.commands.clone import clone
 from triton_ensembles.commands.deploy import deploy
+from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.commands.plan import plan
 
 
@@ -18,7 +19,12 @@ from triton_ensembles.commands.plan import plan
         (check_command, "--write", "--write goes with --fix"),
         (clone, f"x --variants {__file__} --count 2", "--variants excludes --count"),
         (deploy, "--role r --single --no-cache", "--single excludes --no-cache"),
-        (plan, "one.json --from-endpoint e", "--from-endpoint excludes [PROFILE|ARCHIVE[:SHARE]]..."),
+        (endpoint, "x.tar.gz --s3-url http://127.0.0.1:9", "--s3-url excludes PATH|ARCHIVE|ENSEMBLE"),
+        (
+            plan,
+            "one.json --from-endpoint e",
+            "--from-endpoint excludes PROFILE|ARCHIVE[:SHARE]: it reads what the endpoint does",
+        ),
     ],
 )
 def test_what_excludes_each_other_is_refused(command: click.Command, arguments: str, words: str) -> None:

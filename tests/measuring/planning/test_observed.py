@@ -81,4 +81,4 @@ def test_an_endpoint_that_is_not_there_or_has_no_requests_gives_no_numbers(asked
     missing = plan("nowhere")
     assert "error: the endpoint nowhere does not exist" in missing.output
     profiled = CliRunner().invoke(main, ["plan", "a.json", "--from-endpoint", asked])
-    assert "--from-endpoint needs no profiles" in profiled.output
+    assert "--from-endpoint excludes PROFILE" in profiled.output

@@ -55,4 +55,7 @@ def _given(context: click.Context) -> set[str]:
 
 
 def _spelled(parameter: click.Parameter) -> str:
-    return parameter.opts[0] if isinstance(parameter, click.Option) else parameter.human_readable_name
+    """Return the option, or an argument's metavar without the brackets and dots that say how often it comes."""
+    if isinstance(parameter, click.Option):
+        return parameter.opts[0]
+    return parameter.human_readable_name.removeprefix("[").removesuffix("]...")
