@@ -132,7 +132,7 @@ def clone(archive: StrPath, names: Iterable[str], folder: StrPath | None = None)
 
 
 def diff(folder: StrPath, one: str = "cpu", other: str = "fused", *, image: str = "") -> list[str]:
-    """What differs in the ensemble in ``folder`` between two targets, as the lines of a unified diff. Nothing is built.
+    """Compare the ensemble in ``folder`` between two targets, as the lines of a unified diff. Nothing is built.
 
     Raises:
         EnsembleError: the ensemble has faults, or a target cannot run it.

@@ -30,12 +30,12 @@ class Built:
 
     @property
     def random(self) -> bool:
-        """Whether any file in it has random weights."""
+        """Return whether any file in it has random weights."""
         return self.weights == RANDOM
 
     @property
     def weights(self) -> str:
-        """Where its weights are from; "" for a repository that was packed as it is."""
+        """Return where its weights are from; "" for a repository that was packed as it is."""
         return str(self.manifest.get("weights", ""))
 
 

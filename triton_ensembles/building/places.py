@@ -24,7 +24,7 @@ class Weights:
 
     @property
     def allow_random(self) -> bool:
-        """Whether seeded random weights may stand in for a source that is not available."""
+        """Return whether seeded random weights may stand in for a source that is not available."""
         return self.weights == "auto"
 
 

@@ -59,6 +59,6 @@ def _versions(model: Path) -> list[Path]:
 
 
 def _counts(fault: Fault, missing: Collection[str]) -> bool:
-    """Whether it is an error that no other line has."""
+    """Return whether it is an error that no other line has."""
     has_no_version = fault.rule == "version-not-available" and fault.place.path.rpartition("/")[2] in missing
     return fault.severity is Severity.ERROR and fault.rule != "sagemaker-bls" and not has_no_version

@@ -37,7 +37,7 @@ class MakerCall:
 
     @property
     def title(self) -> str:
-        """Its name for people: that of the script where a script is the maker."""
+        """Return its name for people: that of the script where a script is the maker."""
         return str(self.options[RUN]) if self.name == SCRIPT else self.name
 
     def identity(self) -> dict[str, Any]:

@@ -56,7 +56,8 @@ class Lock:
 def locked_entry(
     store: Store, name: str, origin: dict[str, Any], locks: Sequence[Lock], make: Make, progress: Progress
 ) -> Entry:
-    """What ``make(path, pins) -> facts`` makes of ``origin`` and the locks, which are written if they are new."""
+    """Return what ``make(path, pins) -> facts`` makes of ``origin`` and the locks, which are written if they are
+    new."""
 
     def make_and_note(output: Path) -> dict[str, Any]:
         pins = [Pins(lock.lines, source=lock.path) for lock in locks]

@@ -84,7 +84,7 @@ def _in_git(plan: BuildPlan) -> Iterator[Path]:
 
 
 def holds_weights(backend: str, path: Path) -> bool:
-    """Whether a file in a version folder of a model for ``backend`` may hold weights."""
+    """Return whether a file in a version folder of a model for ``backend`` may hold weights."""
     return (backend != "python" and path.suffix not in (".py", ".md", ".txt")) or not _is_text(path)
 
 

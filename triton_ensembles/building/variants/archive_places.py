@@ -49,7 +49,7 @@ class ArchivePlaces:
 
     @cached_property
     def _steps(self) -> dict[str, str]:
-        """How the step is called in :class:`Changes`, by every name that people may write."""
+        """Return how the step is called in :class:`Changes`, by every name that people may write."""
         texts = self.original.texts
         models = [model for model in sorted(self.original.names.models) if f"{model}/{CONFIG}" in texts.originals]
         short = {model.removeprefix(f"{self.original.names.top}."): model for model in models}

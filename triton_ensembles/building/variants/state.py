@@ -35,7 +35,7 @@ class VariantsState:
         return facts[-1] if isinstance(facts, list) and facts[:-1] == list(identity) else None
 
     def is_current(self, name: str, inputs: str, archive: Path) -> bool:
-        """Whether ``archive`` is there as it was written from these inputs."""
+        """Return whether ``archive`` is there as it was written from these inputs."""
         row = self._rows.get(name, {})
         return (row.get("inputs"), row.get("archive")) == (inputs, _stamp(archive))
 

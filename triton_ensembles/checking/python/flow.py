@@ -105,7 +105,7 @@ class Flow:
 
     @cached_property
     def has_plain_bases(self) -> bool:
-        """Whether there is the model's class, and it inherits from nothing but classes of this file."""
+        """Return whether there is the model's class, and it inherits from nothing but classes of this file."""
         return bool(self.lineage) and not _bases(self.lineage[-1])
 
     def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
