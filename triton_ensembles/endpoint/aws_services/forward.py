@@ -72,7 +72,7 @@ class Forward:
                     return _failure(request, answer.status)
                 return await _send_back(request, answer)
         except aiohttp.ClientConnectionError:
-            message = "the local S3 server has ended and is started again, without its objects; s3.log says why"
+            message = "the local S3 server ended meanwhile, and is started again without its objects; s3.log says why"
             return _error(request, "ServiceUnavailable", message, 503)
 
 

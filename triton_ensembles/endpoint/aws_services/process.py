@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import secrets
+import socket
 import subprocess
 import sys
 from asyncio.subprocess import Process
@@ -23,6 +24,7 @@ from triton_ensembles.server.ports import LOOPBACK
 
 _log = logging.getLogger(__name__)
 _START_SECONDS = 60
+_BACKLOG = 1024
 _PAUSE_SECONDS = 1.0  # before it is started again
 # Otherwise glibc keeps the memory of every upload's parts, for each thread, instead of returning it.
 _FRUGAL = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 * 1024)}
@@ -61,20 +63,22 @@ class Backing:
 async def s3_process(scratch: Path, log: Path, region: str) -> AsyncIterator[Backing]:
     """moto's server in a separate process, so that its memory, locks and CPU time do not slow down requests.
 
-    Its objects are in the folder ``scratch``. It listens when this yields. Whenever it ends on its own, it is started
-    again at the same port, and without the objects that it had.
+    Its objects are in the folder ``scratch``. It answers when this yields. Whenever it ends on its own, it is started
+    again, without the objects that it had. The port stays this process's, so that nobody else gets it meanwhile, and
+    requests wait.
     """
-    start = partial(_started, scratch, log, region, secrets.token_urlsafe(32))
-    process, backing = await start()
-    keeping = asyncio.create_task(_kept(process, partial(start, backing.port), log))
-    try:
-        yield backing
-    finally:
-        keeping.cancel()
-        await asyncio.wait([keeping])
+    secret = secrets.token_urlsafe(32)
+    with socket.create_server((LOOPBACK, 0), backlog=_BACKLOG) as listener:
+        start = partial(_started, scratch, log, region, secret, listener.fileno())
+        keeping = asyncio.create_task(_kept(await start(), start, log))
+        try:
+            yield Backing(listener.getsockname()[1], secret)
+        finally:
+            keeping.cancel()
+            await asyncio.wait([keeping])
 
 
-async def _kept(process: Process, start_again: Callable[[], Awaitable[tuple[Process, Backing]]], log: Path) -> None:
+async def _kept(process: Process, start_again: Callable[[], Awaitable[Process]], log: Path) -> None:
     """Start it again whenever it ends, until this is canceled."""
     try:
         while True:
@@ -82,17 +86,17 @@ async def _kept(process: Process, start_again: Callable[[], Awaitable[tuple[Proc
             _log.error("the S3 server ended with exit code %s, see %s: it is started again, without objects", code, log)
             await asyncio.sleep(_PAUSE_SECONDS)
             with contextlib.suppress(EnsembleError, OSError):  # in a moment once more
-                process, _ = await start_again()
+                process = await start_again()
     finally:
         await _ended(process)
 
 
-async def _started(scratch: Path, log: Path, region: str, secret: str, port: int = 0) -> tuple[Process, Backing]:
-    """Start it at ``port``, 0 for a free one. Raises :class:`EnsembleError`."""
+async def _started(scratch: Path, log: Path, region: str, secret: str, listener: int) -> Process:
+    """Start it on the listening socket of this descriptor. Raises :class:`EnsembleError`."""
     kept = {name: value for name, value in os.environ.items() if name in _PASSED or name.startswith("PYTHON")}
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "triton_ensembles.endpoint.aws_services.serve", str(port)),
+            *(sys.executable, "-m", "triton_ensembles.endpoint.aws_services.serve", str(listener)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -100,19 +104,20 @@ async def _started(scratch: Path, log: Path, region: str, secret: str, port: int
             env=kept | _FRUGAL | {"TMPDIR": os.fspath(scratch), "AWS_DEFAULT_REGION": region},
             start_new_session=True,
             preexec_fn=die_with_parent(),
+            pass_fds=(listener,),
         )
     try:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(f"{secret}\n".encode())
         process.stdin.close()
-        bound = int(await asyncio.wait_for(process.stdout.readline(), _START_SECONDS))
-    except (TimeoutError, ValueError) as error:
+        if not await asyncio.wait_for(process.stdout.readline(), _START_SECONDS):
+            raise TimeoutError  # it has ended
+    except BaseException as error:
         await _ended(process)
-        raise EnsembleError("the S3 server did not start", path=log, cure="see its log") from error
-    except BaseException:
-        await _ended(process)
+        if isinstance(error, TimeoutError | OSError):
+            raise EnsembleError("the S3 server did not start", path=log, cure="see its log") from error
         raise
-    return process, Backing(bound, secret)
+    return process
 
 
 async def _ended(process: Process) -> None:

@@ -1,8 +1,8 @@
-"""The process that serves S3: ``python -m triton_ensembles.endpoint.aws_services.serve PORT``
+"""The process that serves S3: ``python -m triton_ensembles.endpoint.aws_services.serve DESCRIPTOR``
 
-It reads the secret that requests must have from its standard input, listens on the loopback interface at the port that
-is its argument (0: a free one), prints the port as its only line, and ends on SIGTERM. Objects are unnamed files in the
-folder TMPDIR, and vanish with the process.
+It reads the secret that requests must have from its standard input, serves the listening socket whose descriptor is its
+argument, prints a line as soon as it does, and ends on SIGTERM. Objects are unnamed files in the folder TMPDIR, and
+vanish with the process.
 """
 
 import logging
@@ -30,13 +30,12 @@ def main() -> None:
     secret = sys.stdin.readline().strip()
     if not secret:
         sys.exit("the secret is missing on standard input")
-    server = make_server(
-        "127.0.0.1", int(sys.argv[1]), Application(secret), threaded=True, request_handler=MotoRequestHandler
-    )
+    options = {"threaded": True, "request_handler": MotoRequestHandler, "fd": int(sys.argv[1])}
+    server = make_server("127.0.0.1", 0, Application(secret), **options)
     # Ctrl-C reaches the whole process group; this process ends when its parent tells it to.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.stdout.write(f"{server.server_port}\n")
+    sys.stdout.write("ready\n")
     sys.stdout.flush()
     server.serve_forever()  # returns on KeyboardInterrupt
 
