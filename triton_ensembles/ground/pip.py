@@ -1,7 +1,7 @@
 """The pip of the Python that runs this, always with the same settings."""
 
 import sys
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
@@ -21,6 +21,7 @@ def run_pip(*arguments: str | Path, program: tuple[str, ...] = ("-m", "pip")) ->
         EnsembleError: this Python has no pip.
         ProgramError: pip failed.
     """
-    if find_spec("pip") is None:
+    # By PathFinder: when setuptools' own finder is asked for pip, setuptools cannot be imported any more.
+    if PathFinder.find_spec("pip") is None:
         raise EnsembleError(f"{sys.executable} has no pip", cure=f"{sys.executable} -m ensurepip --upgrade")
     output_of([sys.executable, *program, *arguments], environment=neutral_environment() | _SETTINGS)
