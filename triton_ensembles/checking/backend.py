@@ -7,10 +7,12 @@ cannot be read, because what the model's file says is not read here.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from triton_ensembles.archive.tree import Tree, join
+from triton_ensembles.checking.python.source_budget import PythonBudget
 from triton_ensembles.checking.text.parsed import Path
 from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.model_config import DataType, ModelConfig
@@ -19,7 +21,7 @@ from triton_ensembles.triton.model_formats import GRAPHDEF, PLATFORMS, SAVED_MOD
 # Backends of r24.10 that complete nothing: pytorch_backend libtorch.cc AutoCompleteConfig ("skipping model
 # configuration auto-complete"), tensorflow.cc for a graphdef, and identity, repeat and square, which have no such code.
 _NEVER = ("pytorch", "identity", "repeat", "square")
-_METHOD, _SIZE = b"auto_complete_config", b"set_max_batch_size"
+_METHOD, _SIZE = "auto_complete_config", "set_max_batch_size"
 
 
 @dataclass(frozen=True)
@@ -102,11 +104,23 @@ def left_out(config: ModelConfig, backend: Backend, tree: Tree, root: str) -> It
                 yield (kind, index, "data_type")
 
 
-def _names(method: bytes, tree: Tree, root: str) -> bool:
-    """Return whether a model.py may have or call ``method``: its own text, or that of a module beside it."""
+def _names(method: str, tree: Tree, root: str) -> bool:
+    """Return whether a model.py may have or call ``method``: itself, or a module beside it."""
     for folder in (root, *(join(root, name) for name in tree.folders(root))):
         for name in tree.children(folder):
             entry = tree.get(join(folder, name)) if name.endswith(".py") else None
-            if entry is not None and (entry.data is None or method in entry.data):
+            if entry is not None and (entry.data is None or _is_in(entry.data, method)):
                 return True
     return False
+
+
+def _is_in(code: bytes, name: str) -> bool:
+    """Return whether code that can be read has this name, apart from comments and longer texts; other code may."""
+    if name.encode() not in code:
+        return False
+    try:
+        nodes = ast.walk(ast.parse(code)) if PythonBudget().may_parse(code) else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        nodes = None
+    keys = ("name", "attr", "id", "asname", "value")
+    return nodes is None or any(name == getattr(node, key, None) for node in nodes for key in keys)

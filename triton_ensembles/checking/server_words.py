@@ -1,5 +1,6 @@
 """What the server's words are about, a line of code or a field, a step or a tensor of config.pbtxt, and the cure."""
 
+import ast
 import os
 import re
 from collections.abc import Iterator
@@ -7,7 +8,8 @@ from collections.abc import Iterator
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.probe import Probe
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.source import model_files
+from triton_ensembles.checking.python.nodes import name_of
+from triton_ensembles.checking.python.source import PythonFile, model_files
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.triton.log import one_line
 from triton_ensembles.triton.model_config import CONFIG
@@ -17,7 +19,6 @@ _PYBIND = re.compile(r"^\s*(?P<file>/[^\n]*)\((?P<line>\d+)\): [\w<>]+\s*$", re.
 _PYTHON = re.compile(r'File "(?P<file>/[^"\n]+)", line (?P<line>\d+)')
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):.*?\n(?=\S)", re.DOTALL)
 _HEAD = re.compile(r"^load failed for model '[^']*': version \d+ is at UNAVAILABLE state: ")
-_QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 _SHORTEST = 6  # letters of a text in code that is looked for
 _ONE_EACH = "end execute with return responses, a list with one InferenceResponse for each request"
 # Words of Triton and of Python about a model.py, and what people most often have to do about them.
@@ -91,20 +92,26 @@ def place_in(words: str, model: Model, method: str = "") -> Place:
 
 def _line_that_says(words: str, model: Model, path: str) -> int:
     """Return the line of code that makes an error of these words; 0 if none does."""
-    entry = model.get(path)
-    for number, line in enumerate(((entry.text if entry else None) or "").splitlines(), 1):
-        if "Error(" in line or "Exception(" in line:
-            texts = (text for pair in _QUOTED.findall(line) for text in re.split(r"\{[^}]*\}", max(pair)))
-            if any(len(text) >= _SHORTEST and text in words for text in texts):
-                return number
+    file = _file(model, path)
+    calls = [call for call, _ in file.calls() if name_of(call.func).endswith(("Error", "Exception"))] if file else []
+    for call in sorted(calls, key=lambda call: call.lineno):
+        texts = (
+            node.value for node in ast.walk(call) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        )
+        if any(len(text.strip()) >= _SHORTEST and text.strip() in words for text in texts):
+            return call.lineno
     return 0
 
 
 def _line_of(method: str, model: Model, path: str) -> int:
     """Return the line where the model's class defines a method; 0 if it does not."""
-    file = next((file for file in model_files(model) if file.path == path), None)
+    file = _file(model, path)
     function = flow_of(file).method(method) if file else None
     return function.lineno if function else 0
+
+
+def _file(model: Model, path: str) -> PythonFile | None:
+    return next((file for file in model_files(model) if file.path == path), None)
 
 
 def _frames(words: str) -> Iterator[tuple[str, int]]:

@@ -25,7 +25,7 @@ from triton_ensembles.checking.python.nodes import (
 from triton_ensembles.checking.python.source import PythonFile
 
 CLASS = "TritonPythonModel"
-_SUPPRESSING = ("suppress", "raises", "Raises")  # in the names of context managers that expect an error
+_SUPPRESSING = ("suppress", "raises")  # in the names of context managers that expect an error
 _DEEPEST = 3  # helpers that call helpers
 
 
@@ -284,8 +284,8 @@ class Flow:
     def suppresses(self, node: With) -> bool:
         """Return whether it expects an error: ``with suppress(…)``, ``with self.assertRaises(…)``."""
         if node not in self._suppressing:
-            texts = [ast.unparse(item.context_expr) for item in node.items]
-            self._suppressing[node] = any(word in text for text in texts for word in _SUPPRESSING)
+            names = (name_of(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call))
+            self._suppressing[node] = any(word in name.lower() for name in names for word in _SUPPRESSING)
         return self._suppressing[node]
 
     def _is_of_requests(self, iterated: ast.expr) -> bool:

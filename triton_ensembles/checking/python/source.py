@@ -15,7 +15,8 @@ from triton_ensembles.checking.repository import Model, Repository
 
 MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"
-_ADDING = frozenset({"sys.path", "site.addsitedir"})
+_PATH = "sys.path"
+_ADDING = frozenset({"site.addsitedir", *(f"{_PATH}.{method}" for method in ("append", "extend", "insert"))})
 _MOST_VERSIONS = 20  # of one model
 _MOST_FILES = 200  # of one model
 _MOST_COMPILED = 128 << 10  # bytes of a file; compiling takes longer than parsing, and tables of data need none
@@ -164,9 +165,20 @@ def _modules(model: Model, folder: str) -> frozenset[str]:
 
 def adds_folders(model: Model, first: PythonFile) -> bool:
     """Return whether Python may look for modules in more folders than those of the step."""
-    nodes = ((file, node) for file in all_files(model, first) for node in file.nodes)
-    names = (file.full_name(node) for file, node in nodes if isinstance(node, ast.Name | ast.Attribute))
-    return model.repository.once(f"*adds folders {join(model.root, first.path)}", lambda: any(_ADDING & {*names}))
+    files = all_files(model, first)
+    return model.repository.once(f"*adds folders {join(model.root, first.path)}", lambda: any(map(_adds, files)))
+
+
+def _adds(file: PythonFile) -> bool:
+    """Return whether a file adds to sys.path, or hands it to somebody who may: who reads it, or prints it, does not."""
+    handed = (call.args for call, name in file.calls() if name not in ("print", "len", "list", "str", "repr"))
+    nodes = [node for nodes in handed for node in nodes]
+    for node in file.nodes:
+        if isinstance(node, ast.Assign):
+            nodes += [node.value, *node.targets]
+        elif isinstance(node, ast.AugAssign | ast.Subscript) and not isinstance(getattr(node, "ctx", None), ast.Load):
+            nodes.append(node.target if isinstance(node, ast.AugAssign) else node.value)
+    return any(name in _ADDING for _, name in file.calls()) or _PATH in map(file.full_name, nodes)
 
 
 def _is_deeper(model: Model, package: str) -> bool:
