@@ -186,7 +186,8 @@ def test_an_ensemble_comes_before_a_folder_of_its_name_and_a_slash_means_the_fol
     assert "'models' is taken as it is" in result.stderr
 
 
-def test_a_repository_is_fused_without_a_recipe(folder: Path) -> None:
+def test_a_repository_is_fused_without_a_recipe_and_a_warning_is_only_said(folder: Path) -> None:
+    write_files(folder / "models", {"double/v2/notes.txt": ""})
     result = run(["build", "models", "--target", "fused", "--format", "json"])
     assert result.exit_code == 0, result.output
     (made,) = json.loads(result.stdout)["archives"]
@@ -195,15 +196,25 @@ def test_a_repository_is_fused_without_a_recipe(folder: Path) -> None:
     # Its lock goes with the project that the build has made, so nobody can commit it.
     assert "new models --from models` makes a project that keeps it" in result.stderr
     assert "commit it" not in result.stderr
+    warning = "models/double/v2: warning[version-folder-ignored]"
+    assert warning in result.stderr and warning in run(["build", "models"]).stderr
 
 
-def test_a_repository_that_lacks_something_is_not_fused_and_the_recipe_is_offered(folder: Path) -> None:
+def test_a_repository_that_lacks_something_is_not_fused_and_the_recipe_is_offered(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     step = folder / "models" / "double" / "1" / "model.py"
     step.write_text("import nobody_knows_this\n" + step.read_text())
     result = run(["build", "models", "--target", "fused"])
     assert result.exit_code == 1
-    assert "needs a recipe first" in result.stderr and "new models --from models" in result.stderr
+    assert "needs a recipe first" in result.stderr
     assert not (folder / "dist" / "fused").exists()
+    place, words = result.stderr.strip().rpartition("; ")[2].split(", run: build.py ")
+    assert place == "in an empty folder"  # this one is not
+    (folder / "empty").mkdir()
+    monkeypatch.chdir(folder / "empty")
+    imported = run(words.split())
+    assert imported.exit_code == 0, imported.output
 
 
 def test_what_is_neither_says_so_in_one_line(folder: Path) -> None:

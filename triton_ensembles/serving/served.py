@@ -89,7 +89,7 @@ def served(
     repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
     destination = replace(here(server), single=single)
-    refuse_faults(path, destination, message, repositories=repositories)
+    refuse_faults(path, destination, message, repositories=repositories, progress=progress)
     refuse_missing(repositories, server)
     laid = laid_out(path, repositories, scratch, progress)
     return replace(laid, name=name if path.is_dir() else laid.name, server=server, destination=destination)

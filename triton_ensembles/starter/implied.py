@@ -41,7 +41,9 @@ def implied(
             notes.left.append(f"{step} imports {most_of(modules, 8)}: copy it beside model.py, or name an environment")
     if notes.left:
         message = f"{shown(repository)} needs a recipe first: {'; '.join(notes.left)}"
-        raise EnsembleError(message, cure=f"run: {COMMAND} new {name} --from {shown(repository)}")
+        has_project = places.ensembles.is_dir()  # where there is none, `new` writes one into an empty folder only
+        place, source = ("", shown(repository)) if has_project else ("in an empty folder, ", repository.resolve())
+        raise EnsembleError(message, cure=f"{place}run: {COMMAND} new {name} --from {source}")
     for line in notes.assumed:
         progress(f"assumed: {line}")
     own = replace(places, ensembles=scratch / ENSEMBLES)

@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from triton_ensembles.checking.checker import Run, report_on, repositories_at
+from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.formats import printed
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.progress import Progress
 from triton_ensembles.triton.destination import Destination
 
 
@@ -19,9 +21,11 @@ def refuse_faults(
     shown_as: Path | None = None,
     repositories: Sequence[Repository] = (),
     run: Run | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Raise :class:`EnsembleError` with everything that ``check`` finds at ``path`` if there is an error. ``shown_as``:
-    the path by which people know it. ``repositories``: those there, if they were read already; ``run`` runs them."""
+    the path by which people know it. ``repositories``: those there, if they were read already; ``run`` runs them, and
+    ``progress`` is told the warnings."""
     started = time.perf_counter()
     repositories = repositories or repositories_at([path])
     if shown_as:
@@ -29,3 +33,6 @@ def refuse_faults(
     report = report_on(repositories, [path], destination, run)
     if report.errors:
         raise EnsembleError(f"{message}\n{printed('text', report, time.perf_counter() - started)}")
+    for fault in report.faults if progress else ():
+        if progress and fault.severity is Severity.WARNING:
+            progress(f"{fault.place}: warning[{fault.rule}]: {fault.message}")
