@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from triton_ensembles.archive.tree import Tree, join
-from triton_ensembles.checking.python.source_budget import PythonBudget
+from triton_ensembles.checking.source_budget import PythonBudget
 from triton_ensembles.checking.text.parsed import Path
 from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.model_config import DataType, ModelConfig

@@ -6,8 +6,8 @@ from functools import cached_property
 from triton_ensembles.archive.tree import Entry
 from triton_ensembles.checking.extensions import source_forms
 from triton_ensembles.checking.fault import Place
-from triton_ensembles.checking.python.source_budget import PythonBudget
 from triton_ensembles.checking.repository import Repository
+from triton_ensembles.checking.source_budget import PythonBudget
 from triton_ensembles.checking.suppression.comments import MARK, Suppression, suppressions
 from triton_ensembles.triton.model_config import CONFIG
 

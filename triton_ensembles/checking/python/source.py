@@ -10,8 +10,8 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.fault import Edit, Place
 from triton_ensembles.checking.packages import packages_in
 from triton_ensembles.checking.python.imports import DYNAMIC, Import, imports_of
-from triton_ensembles.checking.python.source_budget import PythonBudget
 from triton_ensembles.checking.repository import Model, Repository
+from triton_ensembles.checking.source_budget import PythonBudget
 
 MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"

@@ -16,7 +16,6 @@ from triton_ensembles.checking.python.flow import CLASS, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_changed, name_of, positional, takes
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
-from triton_ensembles.checking.python.source_budget import MOST_TOKENS
 from triton_ensembles.checking.rule import (
     Destination,
     Finding,
@@ -29,6 +28,7 @@ from triton_ensembles.checking.rule import (
     rule,
     warning,
 )
+from triton_ensembles.checking.source_budget import MOST_TOKENS
 from triton_ensembles.checking.step_python import step_python
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import most_of, nearest, suggestion
