@@ -30,7 +30,13 @@ def wheel_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def add_wheel(
-    folder: Path, name: str, version: str = "1.0", tag: str = "py3-none-any", requires: str = "", **files: bytes
+    folder: Path,
+    name: str,
+    version: str = "1.0",
+    tag: str = "py3-none-any",
+    requires: str = "",
+    code: str = "",
+    **files: bytes,
 ) -> None:
     """A wheel of the module ``name``, with what every wheel may bring: a script, a record, byte code, tests."""
     info = f"{name}-{version}.dist-info"
@@ -38,7 +44,7 @@ def add_wheel(
         f"Requires-Dist: {requires}\n" if requires else ""
     )
     content = {
-        f"{name}/__init__.py": b"",
+        f"{name}/__init__.py": code.encode(),
         f"{name}/__pycache__/__init__.cpython-311.pyc": b"x",
         f"{name}/tests/__init__.py": b"",
         f"{name}-{version}.data/scripts/{name}": b"#!python\n",

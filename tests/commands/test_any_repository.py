@@ -167,7 +167,9 @@ def test_a_single_model_at_the_root_keeps_its_place_in_a_clone(folder: Path, tmp
         assert sorted(tar.getnames()) == ["1", "1/model.py", "config.pbtxt"]
 
 
-@pytest.mark.parametrize("option", ["--target=cpu", "--weights=pretrained", "--image=24.09", "--weights-dir=."])
+@pytest.mark.parametrize(
+    "option", ["--target=cpu", "--weights=pretrained", "--instance=ml.c5.large", "--weights-dir=."]
+)
 def test_options_of_builds_are_refused_with_paths(folder: Path, option: str) -> None:
     for command in ("serve", "perf", "build"):
         result = run([command, "models", option])

@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # this module is part of "import triton_ensembles", which is 
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
+    from triton_ensembles.triton.requirements import Declared
+
 EXTENSIONS: list[str] = []
 """The names of the packages, which are imported when the checker is first used."""
 
@@ -60,6 +62,9 @@ class SourceForm(Protocol):
 
     def read(self, text: str | None, folder: Path) -> Build:
         """Read what the build makes of ``folder``, whose recipe is ``text``, or None when it was not kept."""
+
+    def declared(self, folder: Path) -> Declared | None:
+        """Return the packages that are declared for the Python step in ``folder``, which no recipe is about."""
 
 
 @cache

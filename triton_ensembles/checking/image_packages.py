@@ -9,6 +9,7 @@ from pathlib import Path
 from triton_ensembles.checking.imported_packages import PROVIDERS
 from triton_ensembles.ground.files import table_rows
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.requirements import Declared
 
 _TABLE = Path(__file__).parent / "image_packages.csv"
 _AND_MORE = "…"
@@ -25,20 +26,24 @@ class ImageModules:
 
 
 @cache
-def image_modules(destination: Destination) -> ImageModules:
-    """Return what the tag of the image, and the Dockerfile that it is made from, tell of its packages."""
+def image_modules(destination: Destination, declared: Declared | None = None) -> ImageModules:
+    """Return what the tag of the image, the Dockerfile that it is made from and what is ``declared`` for the steps tell
+    of the packages that there will be."""
     file, engine = destination.dockerfile, _DISTRIBUTIONS.get(destination.language_models, "")
     installed = {*(file.packages if file else ()), *([engine] if engine else ())}
-    names, unknown = _modules_of(installed)
+    names, unknown = _modules_of({*installed, *(declared.packages if declared else ())})
     more = ""
     if not destination.is_of_nvidia:
         more = f"{destination.image} is not NVIDIA's own image, and may have it"
     elif file and file.unread:
         more = f"what {file.unread} installs was not read"
+    elif declared and declared.unread:
+        more = f"what {declared.unread} of {declared.place} brings was not read"
     elif engine:
         more = f"what is known of this image is what {engine} requires"
     elif unknown:
-        more = f"{unknown}, which {file.path if file else 'it'} installs, may bring it"
+        place = declared.place if declared else file.path if file else ""
+        more = f"{unknown}, which {place} installs, may bring it"
     return ImageModules(names, more)
 
 

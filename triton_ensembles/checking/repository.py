@@ -26,6 +26,7 @@ from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.errors import shown as shown_path
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig
+from triton_ensembles.triton.requirements import Declared
 
 _Result = TypeVar("_Result")
 # core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
@@ -193,6 +194,14 @@ class Model:
         return newest_first[: policy.latest.num_versions if kind == "latest" else 1]
 
     @cached_property
+    def declared(self) -> Declared | None:
+        """The packages that are declared for this Python step, which are put beside its model.py."""
+        if self.repository.form is not Form.FOLDER:
+            return None
+        folder = self.repository.path / self.root
+        return self.repository.asked(next(filter(None, (form.declared(folder) for form in source_forms())), None))
+
+    @cached_property
     def is_completed(self) -> bool:
         """Return whether Triton asks the backend for inputs, outputs and more of what the config lacks."""
         if self.repository.builds:
@@ -214,6 +223,8 @@ class Repository:
     form: Form
     tree: Tree
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    asked: Callable[[Declared | None], Declared | None] = lambda found: found
+    """Makes of what is declared for a step what the command line asks for."""
 
     def once(self, key: str, make: Callable[[], _Result]) -> _Result:
         """The result of ``make``, which is kept in the cache under ``key``."""

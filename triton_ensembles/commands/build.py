@@ -8,12 +8,12 @@ import click
 from triton_ensembles.building.places import Weights
 from triton_ensembles.building.request import Proof
 from triton_ensembles.commands.common import options, output
-from triton_ensembles.commands.common.arguments import chosen
+from triton_ensembles.commands.common.arguments import argument, chosen
 from triton_ensembles.commands.common.builds import build_all, pack_all
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[ENSEMBLE|PATH]...")
+@argument
 @options.with_weights
 @options.for_target
 @options.single
@@ -66,7 +66,7 @@ def build(
     if selected.paths:
         if selected.ensembles:
             raise click.UsageError(f"build ensembles and paths apart: {selected.ensembles[0]} is an ensemble")
-        pack_all(selected.paths, made_for, Proof.ANSWERS if prove else Proof.LOADS)
+        pack_all(selected, made_for, Proof.ANSWERS if prove else Proof.LOADS)
         return
     if engines_from and chosen_target.target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")

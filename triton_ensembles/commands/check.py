@@ -7,15 +7,17 @@ import click
 
 from triton_ensembles.checking.baseline import Baseline
 from triton_ensembles.checking.check_report import Report
-from triton_ensembles.checking.checker import check, report_on, repositories_at
+from triton_ensembles.checking.checker import report_on, repositories_at
 from triton_ensembles.checking.explanation import explain, rule_list
 from triton_ensembles.checking.fixes import Fixes, exact_fixes
 from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.checking.places import FilePlaces
 from triton_ensembles.checking.registry import RULES
+from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.rule import Scope
+from triton_ensembles.checking.rules.model_py.step_imports import steps_with_packages
 from triton_ensembles.commands.common import check_options, options
-from triton_ensembles.commands.common.arguments import path_of
+from triton_ensembles.commands.common.arguments import asked, path_of, with_packages
 from triton_ensembles.commands.common.option_rules import excludes, needs
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.triton.destination import Destination
@@ -40,6 +42,7 @@ def _explain(context: click.Context, _option: click.Parameter, id: str | None) -
 @needs("--write", "--fix")
 @needs("--server", "--run", because="without it, nothing is started, and --image says for what")
 @click.argument("paths", nargs=-1, metavar="[PATH|ENSEMBLE]...")
+@with_packages
 @check_options.where
 @check_options.running
 @click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
@@ -98,7 +101,9 @@ def check_command(
       check --fix --write                        write it, and check again
       check --explain step-input-unknown         what this rule means, with examples
 
-    Steps may import what a Dockerfile installs that is beside a PATH or above it, up to the root of its git repository.
+    Steps may import what is declared for them: in a requirements.txt of the model, of the repository or beside it, an
+    environment.yml, a Dockerfile beside a PATH or above it, up to the root of its git repository, or a pyproject.toml.
+    serve and build put these packages beside model.py.
 
     A comment accepts a fault, on its line or alone on the line before: "# check: ignore[RULE] reason". So does
     pyproject.toml: ignore = ["RULE"] in [tool.triton-ensembles.check].
@@ -117,7 +122,12 @@ def check_command(
         chosen = [path_of(text) for text in paths] or [options.current_places().ensembles]
         destination = where.beside(chosen) if paths else where.destination()
         baseline = Baseline.read(known.baseline) if known.baseline else None
-        repositories = repositories_at(chosen)
+        packages = asked()
+
+        def read() -> list[Repository]:
+            return [replace(repository, asked=packages.of) for repository in repositories_at(chosen)]
+
+        repositories = read()
         run = running.run(where)
         report = _compared(report_on(repositories, chosen, destination, run), baseline, destination, has_run=bool(run))
         if fix:
@@ -125,9 +135,13 @@ def check_command(
             click.echo(fixes.diff, nl=False)
             if write and fixes.faults:
                 fixes.write()
-                report = _compared(check(chosen, destination), baseline, destination)
+                report = _compared(report_on(read(), chosen, destination), baseline, destination)
             click.echo(_of_fixes(fixes, report, write))
         report = replace(report, strict=strict)
+        for place in dict.fromkeys(
+            each.place for read in repositories for each in steps_with_packages(read, destination)
+        ):
+            click.echo(f"packages: those of {place}", err=True)
         if known.new_baseline:
             Baseline.of(report.faults, FilePlaces(report.roots), destination).write(known.new_baseline)
     except EnsembleError as error:

@@ -5,8 +5,10 @@ from pathlib import Path
 import click
 
 from triton_ensembles.commands.common import output
+from triton_ensembles.commands.common.arguments import asked, with_packages
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import COMMAND
+from triton_ensembles.project.declared import NOTHING
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.starter.project import root_of, write_small_ensemble
 
@@ -24,6 +26,7 @@ from triton_ensembles.starter.project import root_of, write_small_ensemble
 @click.option(
     "--model", metavar="MODEL", default="", help="--from: the ensemble to import, or the model to become one."
 )
+@with_packages
 @click.pass_context
 def new(context: click.Context, name: str, source: Path | None, model: str) -> None:
     """Write the ensemble NAME into the project; in an empty folder, write a whole project.
@@ -34,7 +37,8 @@ def new(context: click.Context, name: str, source: Path | None, model: str) -> N
 
     With --from the models are copied, and nothing of the REPOSITORY is changed. What was assumed is said line by line,
     and so is what is left to do: a file that is missing, a package that is unknown. Models that the ensemble does not
-    need are left out. A single model becomes the only step of a new ensemble.
+    need are left out. The packages that a requirements.txt or the like declares for the steps go into envs/; what is
+    declared nowhere is proposed. A single model becomes the only step of a new ensemble.
 
     \b
       mkdir serving && cd serving && triton-ensembles new moods     a project with one ensemble
@@ -44,13 +48,14 @@ def new(context: click.Context, name: str, source: Path | None, model: str) -> N
 
     Nothing is overwritten, and after an error nothing was written.
     """
-    if model and not source:
-        raise click.UsageError("--model is for --from")
+    packages = asked()
+    if (model or packages != NOTHING) and not source:
+        raise click.UsageError("--model, --requirements and --with are for --from")
     root, whole = root_of(context.find_object(Path), Path.cwd())
     if source:
         from triton_ensembles.starter.from_repository import write_from_repository  # imports the rules of check
 
-        written, notes = write_from_repository(root, name, source, model, whole=whole)
+        written, notes = write_from_repository(root, name, source, model, packages, whole=whole)
     else:
         written, notes = write_small_ensemble(root, name, whole=whole), None
     say = output.progress()

@@ -23,6 +23,7 @@ from triton_ensembles.triton.model_formats import MADE_FOR
 
 if TYPE_CHECKING:
     from triton_ensembles.project.recipe.schema import Recipe
+    from triton_ensembles.triton.requirements import Declared
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,11 @@ class _RecipeForm:
 
         recipe, faults = recipe_and_faults(text, Path(RECIPE))
         return SourceRecipe(folder, text, recipe, tuple(faults))
+
+    def declared(self, folder: Path) -> Declared | None:
+        from triton_ensembles.project.declared import packages_for  # PyYAML; most steps import nothing
+
+        return packages_for(folder)
 
 
 SOURCE_FORM: SourceForm = _RecipeForm()

@@ -75,7 +75,7 @@ def _make(folder: Path, interpreter: Interpreter) -> None:
 
 def _is_whole(folder: Path, interpreter: Interpreter) -> bool:
     """Return whether it is this interpreter's, and has exactly the files of numpy's wheel, by name and size."""
-    pinned, packages = _numpy_version(interpreter.minor), _packages(folder, interpreter.minor)
+    pinned, packages = numpy_version(interpreter.minor), _packages(folder, interpreter.minor)
     library = interpreter.shared_library
     names = {"numpy", "numpy.libs", f"numpy-{pinned}.dist-info", _STARTUP_FILE}
     try:
@@ -107,7 +107,7 @@ def _requirements(minor: str) -> Path:
     return own if own.is_file() else _REQUIREMENTS / "bare-python.txt"
 
 
-def _numpy_version(minor: str) -> str:
+def numpy_version(minor: str) -> str:
     path = _requirements(minor)
     pinned = re.search(r"(?m)^numpy==(\S+)", path.read_text(encoding="utf-8"))
     if pinned is None:

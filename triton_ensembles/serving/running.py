@@ -71,7 +71,7 @@ class Running:
         if is_source:
             served = of_built(built_of(path, self.progress, self.target), path, self.server)
         else:
-            served = laid_out(path, [repository], scratch, self.progress)
+            served = laid_out(path, [repository], scratch, self.progress, self.server, self.target.python)
         named = {name: model for name in served.models if (model := _model_of(name, served, models, repository))}
         prober = Prober(
             served.repository,

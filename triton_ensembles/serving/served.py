@@ -29,25 +29,29 @@ from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.environments import environment_of, has_stub
 from triton_ensembles.checking.repository import Repository, find_repositories, is_model, is_repository
+from triton_ensembles.checking.rules.model_py.step_imports import steps_with_packages
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError, UsageError, shown
 from triton_ensembles.ground.extras import require_engines
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import listed
+from triton_ensembles.project.declared import NOTHING, Asked
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.implied import Implied
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.project.settings import project_defaults
 from triton_ensembles.sagemaker.extraction import extract
-from triton_ensembles.server.home import Installation
+from triton_ensembles.server.home import Installation, find_home
 from triton_ensembles.server.installed import image_of_server
 from triton_ensembles.server.ports import Ports
 from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.stubs import require_interpreter
 from triton_ensembles.server.triton_server import TritonServer
+from triton_ensembles.serving.packages_beside import put_beside
 from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, config_of, read_config
-from triton_ensembles.triton.targets import CPU, Target, fused, target_of
+from triton_ensembles.triton.requirements import Declared
+from triton_ensembles.triton.targets import CPU, Target, cpu, fused, target_of
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
 _SUFFIXES = (".tar.gz", ".tgz", ".tar")
@@ -59,6 +63,13 @@ class Served(Implied):
     """A model repository, ready for tritonserver, and for :func:`as_written`."""
 
     server: Installation | None = None  # that will serve it; None for the one that setup has installed
+    declared: tuple[Declared, ...] = ()  # the packages beside model.py of its steps, if it is of links
+    packages: frozenset[str] = frozenset()  # their paths in the repository
+    refresh: Callable[[], set[str]] | None = None  # brings the links up to date, and returns these paths
+
+    def written_files(self) -> list[Path]:
+        """The folder and the files that people edit."""
+        return [self.path, *dict.fromkeys(file for declared in self.declared for file in declared.asked.files)]
 
 
 def served(
@@ -67,6 +78,8 @@ def served(
     progress: Progress = lambda _: None,
     single: SingleModel | None = None,
     server: Installation | None = None,
+    image: str = "",
+    asked: Asked = NOTHING,
 ) -> Served:
     """The repository that ``path`` stands for.
 
@@ -75,10 +88,12 @@ def served(
         progress: is told what takes long.
         single: what ``check`` is told of a single-model endpoint, where it will be on one.
         server: the Triton that will serve it, where it is not the one that ``setup`` has installed.
+        image: the release of Triton whose Python the steps without an environment run under; "" for the server's.
+        asked: the packages of its Python steps that the command line names.
 
     Raises:
-        EnsembleError: there is no model, the archive cannot be unpacked, or ``check`` finds errors, all of which the
-            message has.
+        EnsembleError: there is no model, the archive cannot be unpacked, packages cannot be installed, or ``check``
+            finds errors, all of which the message has.
     """
     if not path.exists():
         raise UsageError("there is no such file or folder", path=path)
@@ -86,25 +101,55 @@ def served(
     if (path / RECIPE).is_file():
         target = target_of("cpu", image) if (image := image_of_server(server)) else None
         return of_built(built_of(path, progress, target, single=single is not None), path, server)
-    repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
+    repositories = [
+        replace(read, asked=asked.of) for read in find_repositories(path)
+    ]  # once: there may be a hundred thousand files
     message = f"this cannot be served, because check finds faults in {shown(path)}"
     destination = replace(here(server), single=single)
+    if image:
+        destination = replace(destination, image=image)
+    python = cpu(image).python
     refuse_faults(path, destination, message, repositories=repositories, progress=progress)
-    refuse_missing(repositories, server)
-    laid = laid_out(path, repositories, scratch, progress)
+    refuse_missing(repositories, server, python)
+    laid = laid_out(path, repositories, scratch, progress, server, python)
+    if laid.refresh:  # now that the packages are there
+        refuse_faults(laid.repository, destination, message, path.parent if repositories[0].is_one_model else path)
     return replace(laid, name=name if path.is_dir() else laid.name, server=server, destination=destination)
 
 
-def laid_out(path: Path, repositories: Sequence[Repository], scratch: Path, progress: Progress) -> Served:
+def laid_out(
+    path: Path,
+    repositories: Sequence[Repository],
+    scratch: Path,
+    progress: Progress,
+    server: Installation | None = None,
+    python: str = "",
+) -> Served:
     """As :func:`served`, of what was read and found good already, and needs no build."""
-    name = _name_of(path)
+    name, python = _name_of(path), python or _python_of(repositories)
     folder = Path(tempfile.mkdtemp(dir=scratch))
     if path.is_file():
         progress(f"unpacking {shown(path)}")
-        repository = unpacked(path, folder)
-    else:
-        repository = _linked(path, folder) if repositories[0].is_one_model else path
-    return _served(name, path, repository, repositories)
+        return _served(name, path, unpacked(path, folder), repositories, python)
+    repository = _linked(path, folder) if repositories[0].is_one_model else path
+
+    def read() -> Repository:
+        return replace(next(find_repositories(repository)), asked=repositories[0].asked)
+
+    declared = steps_with_packages(read(), here(server))
+    if not declared:
+        return _served(name, path, repository, repositories, python)
+    beside = folder / "with-packages" / repository.resolve().name
+    beside.parent.mkdir()
+    target = target_of("cpu", image) if (image := image_of_server(server)) else CPU
+    target = replace(target, python=python or target.python)
+
+    def refresh() -> set[str]:
+        return put_beside(read(), beside, here(server), target, server or find_home(), progress)
+
+    packages = frozenset(refresh())
+    laid = _served(name, path, beside, repositories, target.python)
+    return replace(laid, declared=tuple(declared), packages=packages, refresh=refresh)
 
 
 def of_built(built: Built, folder: Path, server: Installation | None = None) -> Served:
@@ -243,7 +288,7 @@ def _steps(config: ModelConfig) -> list[str]:
     return [step.model_name for step in config.ensemble_scheduling.step]
 
 
-def _served(name: str, path: Path, repository: Path, read: Sequence[Repository]) -> Served:
+def _served(name: str, path: Path, repository: Path, read: Sequence[Repository], python: str = "") -> Served:
     """``read``: the repository as ``check`` reads it."""
     folders = [folder for folder in sorted(repository.iterdir()) if folder.is_dir() and is_model(folder)]
     configs = (config_of(folder) for folder in folders)
@@ -255,7 +300,7 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository])
         repository,
         models,
         tops=tuple(model for model in models if model not in steps) or models,
-        python=_python_of(read),
+        python=python or _python_of(read),
         is_complete=read_manifest(repository).keys() >= FACTS,
     )
 

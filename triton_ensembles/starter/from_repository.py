@@ -1,6 +1,6 @@
 """An ensemble that exists, imported into a project: copied, and completed where its configs leave something out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from triton_ensembles.checking.repository import find_repositories
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import remove
 from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.project.declared import NOTHING, Asked, packages_for
 from triton_ensembles.project.examples.made_up import NAME as EXAMPLE
 from triton_ensembles.project.examples.made_up import write_example
 from triton_ensembles.project.examples.place import examples_folder
@@ -23,27 +24,30 @@ from triton_ensembles.starter.project import Written, project_texts, rendered, t
 from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
 from triton_ensembles.starter.report import Notes, add_faults
 from triton_ensembles.starter.repository import ModelRepository, beginning, choose_model, find_repository
-from triton_ensembles.starter.steps import Packages, Required, packages_of, requirements_near
+from triton_ensembles.starter.steps import Packages, packages_of
 from triton_ensembles.starter.unbuilt import undo_build
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.requirements import Declared
 from triton_ensembles.triton.targets import CPU
 
 _MOST_WEIGHTS = 20  # lines
 
 
-def write_from_repository(root: Path, name: str, source: Path, model: str, *, whole: bool) -> tuple[Written, Notes]:
+def write_from_repository(
+    root: Path, name: str, source: Path, model: str, asked: Asked = NOTHING, *, whole: bool
+) -> tuple[Written, Notes]:
     """Import ``source`` into the project ``root`` as the ensemble ``name``, as :func:`import_models` does, with an
     example and a test. ``whole``: also write the files of a project. Raises :class:`EnsembleError`: it cannot be
     imported. Nothing was written.
     """
     check_name(name)
     notes = Notes()
-    existing = [f"{ENSEMBLES}/{name}", _environment(name), test_of(name)]
+    existing = [f"{ENSEMBLES}/{name}", f"envs/{name}.yml", test_of(name)]
     refuse_existing(root, existing, "choose another name, or move it away")
     with draft(root, name) as folder:
         inner = folder / ENSEMBLES / name
-        _, configs, packages = import_models(source, model, folder, name, notes)
+        _, configs, environments = import_models(source, model, folder, name, notes, asked)
         texts = rendered("from_repository", name)
         write_texts(folder, texts)
         _add_example(inner, configs, notes)
@@ -56,42 +60,39 @@ def write_from_repository(root: Path, name: str, source: Path, model: str, *, wh
         project, kept = project_texts(root, name, backends, makes_onnx=False, fuses=calls) if whole else ({}, [])
         write_texts(folder, project)
         models = [f"{ENSEMBLES}/{name}/{path.name}" + "/" * path.is_dir() for path in sorted(inner.iterdir())]
-    environments = [_environment(name)] if packages.requirements else []
-    return Written((*models, *texts, *environments, *project), tuple(kept)), notes
+    files = [packages.file for packages in environments if packages.requirements]
+    return Written((*models, *texts, *files, *project), tuple(kept)), notes
 
 
 def import_models(
-    source: Path, model: str, project: Path, name: str, notes: Notes
-) -> tuple[ModelRepository, dict[str, ModelConfig], Packages]:
+    source: Path, model: str, project: Path, name: str, notes: Notes, asked: Asked = NOTHING
+) -> tuple[ModelRepository, dict[str, ModelConfig], list[Packages]]:
     """Import ``source``, a model repository, a model or an archive, as ensembles/``name`` of the folder ``project``.
 
     ``model`` is the ensemble of the repository, or the single model that becomes an ensemble of one step; "" where it
-    can only be one. ``notes`` get what was assumed, and what is left to do. Returns where the models were, the configs
-    of the copies by folder, and the packages that they need. Raises :class:`EnsembleError`: it cannot be imported.
+    can only be one. ``notes`` get what was assumed, and what is left to do; ``asked``: the packages that the command
+    line names. Returns where the models were, the configs of the copies by folder, and the packages that they need.
+    Raises :class:`EnsembleError`: it cannot be imported.
     """
-    inner, environment = project / ENSEMBLES / name, _environment(name)
+    inner = project / ENSEMBLES / name
     with _folder_of(source, project / "unpacked", notes) as place:
         repository = find_repository(place, model, name)
-        required = requirements_near(repository.folder.resolve(), place.resolve())
         if repository.folder != source and source.is_dir():
             notes.assumed.append(f"the model repository is {shown(repository.folder)}")
         configs = _copied(repository, choose_model(repository, model), inner, notes)
-    packages = _packages(inner, required, environment, notes)
+        declared = {folder: asked.of(packages_for(repository.place(folder))) for folder in configs}
+    environments = _packages(inner, declared, name, notes)
     weights = weights_in(inner, configs)
     notes.assumed += [f"provided weights: {line}" for line in weights[:_MOST_WEIGHTS]]
     if len(weights) > _MOST_WEIGHTS:
         notes.assumed.append(f"provided weights: {len(weights) - _MOST_WEIGHTS} more, listed in {RECIPE}")
-    (inner / RECIPE).write_text(recipe_text(source.name, weights, packages, environment), encoding="utf-8")
-    if packages.requirements:
-        write_texts(project, {environment: environment_text(name, packages)})
+    written = [packages for packages in environments if packages.requirements]
+    (inner / RECIPE).write_text(recipe_text(source.name, weights, written), encoding="utf-8")
+    write_texts(project, {packages.file: environment_text(name, packages) for packages in written})
     for backend in sorted(set(map(backend_of, configs.values())) - {"python", ENSEMBLE, "", *CPU.backends}):
         cure = "build for an image that has it (--target gpu --image RELEASE), or add a model file of another format"
         notes.left.append(f"{CPU.server} has no backend {backend!r}: {cure}")
-    return repository, configs, packages
-
-
-def _environment(name: str) -> str:
-    return f"envs/{name}.yml"
+    return repository, configs, environments
 
 
 def _copied(repository: ModelRepository, chosen: str, inner: Path, notes: Notes) -> dict[str, ModelConfig]:
@@ -126,20 +127,21 @@ def _folder_of(source: Path, unpacked: Path, notes: Notes) -> Iterator[Path]:
         remove(unpacked)
 
 
-def _packages(inner: Path, required: Required, environment: str, notes: Notes) -> Packages:
-    """The packages that Python steps without an environment import."""
+def _packages(inner: Path, declared: Mapping[str, Declared | None], name: str, notes: Notes) -> list[Packages]:
+    """The packages of Python steps without an environment."""
     (inner / RECIPE).write_text('description = "not written yet"\n', encoding="utf-8")
     (repository,) = find_repositories(inner)
-    packages = packages_of(repository, required)
-    if packages.requirements:
-        steps, requirements = most_of(packages.steps, 8), ", ".join(packages.requirements.values())
-        notes.assumed.append(f"{environment} has the packages that {steps} import: {requirements}")
-    notes.assumed += [f"the version of {name} is that of {path.name}" for name, path in packages.pinned.items()]
-    for step in packages.steps:
-        if unknown := packages.unknown.get(step):
-            names = most_of(unknown, 8)
-            notes.left.append(f"{step} imports {names}: copy it beside model.py, or add its package to {environment}")
-    return packages
+    environments = packages_of(repository, declared, name)
+    for packages in environments:
+        if packages.declared:
+            asked = ", ".join(packages.declared.asked.texts)
+            notes.assumed.append(f"{packages.file} has the packages of {packages.declared.place}: {asked}")
+        if packages.proposed:
+            steps, asked = most_of(packages.steps, 8), ", ".join(packages.proposed)
+            notes.assumed.append(f"{packages.file} has what {steps} import and no file declares: {asked}")
+        if packages.requirements:  # otherwise check says it
+            notes.left += packages.left()
+    return environments
 
 
 def _add_example(inner: Path, configs: dict[str, ModelConfig], notes: Notes) -> None:

@@ -8,7 +8,7 @@ from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.project.declared import NOTHING, Asked
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.serving.served import as_written, served
 from triton_ensembles.starter.from_repository import import_models
@@ -18,12 +18,21 @@ from triton_ensembles.triton.targets import Target
 
 
 def implied(
-    repository: Path, target: Target, places: Places, proof: Proof, scratch: Path, progress: Progress
+    repository: Path,
+    target: Target,
+    places: Places,
+    proof: Proof,
+    scratch: Path,
+    progress: Progress,
+    asked: Asked = NOTHING,
+    image: str = "",
 ) -> BuildRequest:
     """The request for dist/NAME.tar.gz, with the files of ``repository`` as they are, or for dist/fused/NAME.tar.gz.
 
     Args:
         scratch: an empty folder for what is linked or copied; the caller removes it after the build.
+        asked: the packages of its Python steps that the command line names.
+        image: of the archive with the files as they are; a fused one is for that of the target.
 
     Raises:
         EnsembleError: there is no model, ``check`` finds errors, or something is missing that only the user can say.
@@ -32,13 +41,13 @@ def implied(
         cure = "name the folder that it was packed from"
         raise EnsembleError("this is an archive already", path=repository, cure=cure)
     if not target.fuses:
-        return as_written(served(repository, scratch, progress, target.destination.single), places, proof)
+        single = target.destination.single
+        as_it_is = served(repository, scratch, progress, single, image=image, asked=asked)
+        return as_written(as_it_is, places, proof)
     name, notes = repository.resolve().name, Notes()
     check_name(name)
-    found, _, packages = import_models(repository, "", scratch, name, notes)
-    for step, modules in packages.unknown.items():
-        if step not in packages.steps:
-            notes.left.append(f"{step} imports {most_of(modules, 8)}: copy it beside model.py, or name an environment")
+    found, _, environments = import_models(repository, "", scratch, name, notes, asked)
+    notes.left += [line for packages in environments if not packages.requirements for line in packages.left()]
     if notes.left:
         message = f"{shown(repository)} needs a recipe first: {'; '.join(notes.left)}"
         has_project = places.ensembles.is_dir()  # where there is none, `new` writes one into an empty folder only

@@ -1,7 +1,7 @@
 """The text of the recipe, and of the environment file, of an imported ensemble."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from triton_ensembles.building.packed.manifest import holds_weights
@@ -39,17 +39,16 @@ def _holds_weights(backend: str, path: Path) -> bool:
         return file.read(len(_POINTER)) != _POINTER and holds_weights(backend, path)
 
 
-def recipe_text(source: str, weights: list[str], packages: Packages, environment: str) -> str:
-    """The text of ensemble.toml: of an import of ``source``, with the lines of :func:`weights_in`, and the path of the
-    ``environment`` file if there are ``packages``."""
+def recipe_text(source: str, weights: list[str], environments: Iterable[Packages]) -> str:
+    """The text of ensemble.toml: of an import of ``source``, with the lines of :func:`weights_in`."""
     lines = ["# The recipe: what git does not hold.", "", f'requires = ">={__version__}"']
     lines += [f"description = {json.dumps(f'Imported from {source}')}", ""]
     if weights:
         lines += ['# Files that came with the models. Builds pack them as they are, and call the weights "provided".']
         lines += [*(f"# {line}" for line in weights), ""]
-    if packages.requirements:
+    for packages in environments:
         steps = ", ".join(map(json.dumps, packages.steps))
-        lines += ["[environments.steps]", f"file = {json.dumps(environment)}", f"steps = [{steps}]"]
+        lines += [f"[environments.{packages.name}]", f"file = {json.dumps(packages.file)}", f"steps = [{steps}]"]
         lines += ['kind = "wheels" # the packages\' files beside model.py: small, and loaded fast', ""]
     return "\n".join(lines)
 
@@ -57,5 +56,5 @@ def recipe_text(source: str, weights: list[str], packages: Packages, environment
 def environment_text(name: str, packages: Packages) -> str:
     """The environment file. What has no version here gets one from the first build, which locks it."""
     lines = ["# What model.py of the Python steps imports besides numpy, which Triton's own Python has."]
-    lines += [f"name: {json.dumps(name)}", "channels:", "  - conda-forge", "dependencies:"]
-    return "\n".join([*lines, *(f"  - {requirement}" for requirement in sorted(packages.requirements.values())), ""])
+    lines += [f"name: {json.dumps(name)}", "channels:", "  - conda-forge", "dependencies:", "  - pip:"]
+    return "\n".join([*lines, *(f"      - {json.dumps(line)}" for line in packages.requirements), ""])

@@ -12,22 +12,15 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from triton_ensembles.ground.errors import shown
+from triton_ensembles.triton.requirements import Requirements, beside
 
 _PATTERNS = ("Dockerfile", "Containerfile", "Dockerfile*", "*.Dockerfile", "*.dockerfile", "docker/Dockerfile*")
 _MOST_FILES = 20  # Dockerfiles of one folder
-_LONGEST = 1 << 18  # bytes of a Dockerfile, or of a requirements file
+_LONGEST = 1 << 18  # bytes of a Dockerfile
 _LEVELS = 3  # above the repository, outside of git
-_DEPTH = 5  # of requirements files that name others
 _VARIABLE = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}|\$(\w+)")
-_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
 _INSTALL = re.compile(r"(?:uv |python[\d.]* -m )?pip[\d.]* install ")
-_ELSEWHERE = re.compile(r"[./]|git\+|https?:|file:|\S*\.whl$")  # a requirement that is a path or an address
 _PACKAGE_FOLDERS = ("packages", "python", "venv", "/usr/local", "/install", "/root")  # that another stage may have
-_WITH_VALUE = frozenset((
-    "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--trusted-host", "-t",
-    "--target", "--timeout", "--retries", "--prefix", "--platform", "--python-version", "--progress-bar",
-    "--cache-dir", "--upgrade-strategy", "--no-binary", "--only-binary", "--python", "-p", "--proxy", "--index",
-))  # fmt: skip
 # Commands that may install packages and do not name them.
 _OPAQUE = re.compile(r"(\S*\.sh|poetry|pipenv|pdm|make|setup\.py|easy_install|conda|mamba|micromamba|uv|git)(\s|$)")
 # Of Debian: what has no module, and comes with Python.
@@ -44,6 +37,7 @@ class Dockerfile:
         image: the name after FROM, such as ``nvcr.io/nvidia/tritonserver:24.09-py3``.
         packages: the distributions that it installs, by their normal names.
         unread: the place of the first line that may install others; "" for none.
+        asked: what it asks pip for.
     """
 
     path: str
@@ -51,6 +45,7 @@ class Dockerfile:
     image: str
     packages: frozenset[str] = frozenset()
     unread: str = ""
+    asked: Requirements = field(default_factory=Requirements, compare=False)
 
 
 def dockerfile_of(path: Path) -> Dockerfile | None:
@@ -100,23 +95,26 @@ class _Reader:
     copied: list[str] = field(default_factory=list)  # the sources of COPY and ADD
 
     def stages(self, text: str) -> list[Dockerfile]:
-        stages: list[Dockerfile] = []
+        stages: list[_Stage] = []
         names: list[str] = []
         for line, keyword, arguments in _instructions(text):
             if keyword == "FROM":
                 image, *alias = [word for word in self._filled(arguments).split() if not word.startswith("--")] or [""]
                 is_stage = image.lower() in names
-                base = stages[names.index(image.lower())] if is_stage else Dockerfile(shown(self.path), line, image)
-                stages.append(base)
+                stages.append(stages[names.index(image.lower())].copy() if is_stage else self._stage(line, image))
                 names.append(alias[-1].lower() if alias else "")
             elif keyword in ("ARG", "ENV"):
                 self._define(arguments)
             elif stages and keyword in ("COPY", "ADD", "RUN"):
-                packages = set(stages[-1].packages)
-                is_read = self._run(arguments, packages) if keyword == "RUN" else self._copy(arguments)
-                unread = stages[-1].unread or ("" if is_read else f"{shown(self.path)}:{line}")
-                stages[-1] = replace(stages[-1], packages=frozenset(packages), unread=unread)
-        return stages
+                is_read = self._run(arguments, stages[-1]) if keyword == "RUN" else self._copy(arguments)
+                stages[-1].unread = stages[-1].unread or ("" if is_read else f"{shown(self.path)}:{line}")
+        return [
+            Dockerfile(shown(self.path), stage.line, stage.image, stage.packages, stage.unread, stage.asked)
+            for stage in stages
+        ]
+
+    def _stage(self, line: int, image: str) -> "_Stage":
+        return _Stage(line, image, Requirements(self._found))
 
     def _filled(self, text: str) -> str:
         def value(match: re.Match[str]) -> str:
@@ -140,7 +138,7 @@ class _Reader:
         self.copied += [word for word in _words(self._filled(arguments)) if not word.startswith("--")][:-1]
         return True
 
-    def _run(self, arguments: str, packages: set[str]) -> bool:
+    def _run(self, arguments: str, stage: "_Stage") -> bool:
         """Add what the commands install; whether that is all. The lines of a here-document are not read."""
         is_read = "<<" not in arguments
         commands = arguments if not arguments.startswith("[") else " ".join(re.findall(r'"([^"]*)"', arguments))
@@ -148,58 +146,49 @@ class _Reader:
             words = _words(command)
             while words and (words[0].startswith("--") or re.match(r"\w+=", words[0]) or words[0] in ("sudo", "set")):
                 words = words[1:]
-            is_read &= self._command(words, packages)
+            is_read &= self._command(words, stage)
         return is_read
 
-    def _command(self, words: list[str], packages: set[str]) -> bool:
+    def _command(self, words: list[str], stage: "_Stage") -> bool:
         names = [word.rpartition("/")[2] for word in words]
         if install := _INSTALL.match(" ".join(names)):
-            return self._requirements(words[len(install[0].split()) :], packages, self.path.parent)
+            before = stage.asked.unread
+            stage.asked.unread = ""
+            stage.asked.add_words(words[len(install[0].split()) :], self.path.parent)
+            is_read = not stage.asked.unread
+            stage.asked.unread = before or stage.asked.unread
+            return is_read
         if names[:1] in (["apt"], ["apt-get"]):
             debian = [name.removeprefix("python3-") for name in names if name.startswith("python3-")]
-            packages.update(canonicalize_name(name) for name in debian if name not in _NO_MODULE)
+            stage.of_debian.update(canonicalize_name(name) for name in debian if name not in _NO_MODULE)
             return True
         return not any(_OPAQUE.match(f"{name} ") for name in names[:2]) or names[:2] == ["git", "lfs"]
-
-    def _requirements(self, words: Sequence[str], packages: set[str], folder: Path, depth: int = 0) -> bool:
-        """Add the requirements in the arguments of an installer, or in a line of a requirements file."""
-        is_read = True
-        waiting = iter(words)
-        for word in waiting:
-            if word.startswith(("-r", "--requirement")):
-                file = word.removeprefix("--requirement").removeprefix("-r").removeprefix("=") or next(waiting, "")
-                is_read &= self._file(file, packages, folder, depth)
-            elif word in _WITH_VALUE or word == "@":  # behind it is an option's value, or where the package comes from
-                next(waiting, "")
-            elif _ELSEWHERE.match(word) or word.startswith(("-e", "--editable")):
-                is_read = False
-            elif match := _NAME.match(word):
-                packages.add(canonicalize_name(match[0]))
-            else:
-                is_read &= word[:1] in "<>=!~@;-#"
-        return is_read
-
-    def _file(self, written: str, packages: set[str], folder: Path, depth: int) -> bool:
-        path = self._found(written, folder)
-        if path is None or depth == _DEPTH:
-            return False
-        text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
-        is_read = True
-        for line in re.sub(r"(^|\s)#.*", "", text, flags=re.MULTILINE).splitlines():
-            words = line.split() if line.lstrip().startswith("-") else line.partition(";")[0].split()[:1]
-            is_read &= self._requirements(words, packages, path.parent, depth + 1)
-        return is_read
 
     def _found(self, written: str, folder: Path) -> Path | None:
         """The file that the image has at ``written``: the build context is the Dockerfile's folder, or one above."""
         name = written.rpartition("/")[2]
         copied = [source if source.rpartition("/")[2] == name else f"{source}/{name}" for source in self.copied]
         for base in dict.fromkeys((folder, *_upward(self.path.parent))):
-            for path in (written, name, *copied):
-                file = base / path.lstrip("/")
-                if name and file.is_file() and file.stat().st_size <= _LONGEST:
+            for path in (written, name, *copied) if name else ():
+                if file := beside(path.lstrip("/"), base):
                     return file
         return None
+
+
+@dataclass
+class _Stage:
+    line: int
+    image: str
+    asked: Requirements
+    of_debian: set[str] = field(default_factory=set)
+    unread: str = ""
+
+    @property
+    def packages(self) -> frozenset[str]:
+        return frozenset(self.asked.names | self.of_debian)
+
+    def copy(self) -> "_Stage":
+        return replace(self, asked=self.asked.copy(), of_debian=set(self.of_debian))
 
 
 def _words(text: str) -> list[str]:

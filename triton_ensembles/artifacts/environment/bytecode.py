@@ -12,13 +12,15 @@ from triton_ensembles.server.interpreter import find_interpreter
 _IMPORT = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
+failed = {}
 for name in json.loads(sys.argv[2]):
     try:
         __import__(name)
-    except Exception:
-        pass
+    except (Exception, SystemExit) as error:
+        failed[name] = "%s: %s" % (type(error).__name__, error)
 specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
-print(json.dumps(sorted({getattr(spec, "origin", None) or "" for spec in specs})))
+print()
+print(json.dumps([sorted({getattr(spec, "origin", None) or "" for spec in specs}), failed]))
 """
 # The file name inside the code is relative: the importer replaces it with the real one when it loads the code.
 _COMPILE = """
@@ -35,13 +37,22 @@ def compile_imported(folder: Path, modules: Iterable[str], python: str, progress
     if interpreter is None:
         progress(f"no byte code, so that models load more slowly: there is no Python {python} on this machine")
         return
-    names = json.dumps(sorted(modules))
-    command: list[str | Path] = [interpreter.executable, "-B", "-I", "-c", _IMPORT, folder.resolve(), names]
+    compile_with([interpreter.executable], folder, import_all(folder, modules, interpreter.executable)[0])
+
+
+def import_all(folder: Path, modules: Iterable[str], python: Path) -> tuple[list[Path], dict[str, str]]:
+    """Import ``modules`` in the program ``python``, each if it can be, with ``folder`` first on sys.path. Returns the
+    files that were read, and why modules could not be imported, in Python's words."""
+    names = sorted(modules)
+    command: list[str | Path] = [python, "-B", "-I", "-c", _IMPORT, folder.resolve(), json.dumps(names)]
     try:
-        lines = output_of(command, cwd=folder).splitlines()
-    except ProgramError:
-        return
-    compile_files(folder, [Path(name) for name in json.loads(lines[-1])], python)
+        read, failed = json.loads(output_of(command, cwd=folder).splitlines()[-1])
+    except ProgramError as error:
+        if len(names) == 1:
+            return [], {names[0]: error.reason}
+        alone = [import_all(folder, [name], python) for name in names]  # one of them has ended the process
+        return [path for paths, _ in alone for path in paths], {k: v for _, why in alone for k, v in why.items()}
+    return [Path(name) for name in read], failed
 
 
 def compile_files(folder: Path, files: Iterable[Path], python: str) -> None:

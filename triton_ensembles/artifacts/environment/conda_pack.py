@@ -13,7 +13,7 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from triton_ensembles.artifacts.environment.left_out import DEFAULT_EXCLUDE
+from triton_ensembles.artifacts.environment.left_out import DEFAULT_EXCLUDE, OF_A_PREFIX
 from triton_ensembles.ground.programs import run_step
 
 DESTINATION = "/opt/triton-python-environment"
@@ -32,7 +32,7 @@ def pack_prefix(prefix: Path, tree: Path, exclude: Iterable[str], work: Path) ->
     packed = work / "packed.tar"
     command: list[str | Path] = [sys.executable, "-m", "conda_pack.cli", "--quiet", "--prefix", prefix]
     command += ["--output", packed, "--format", "tar", "--dest-prefix", DESTINATION]
-    for pattern in (*DEFAULT_EXCLUDE, *exclude):
+    for pattern in (*DEFAULT_EXCLUDE, *OF_A_PREFIX, *exclude):
         command += ["--exclude", pattern]
     settings = {**os.environ, "TMPDIR": os.fspath(work)}  # when killed, conda-pack leaves a temporary file behind
     run_step("conda-pack cannot pack the environment", command, environment=settings)

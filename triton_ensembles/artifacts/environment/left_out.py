@@ -1,20 +1,35 @@
-"""Files that no environment of Python steps has."""
+"""Files that no environment of Python steps has.
 
+The globs are conda-pack's, whose ``*`` also matches ``/``: a rule begins with the place in the prefix that it is about,
+and one about files of packages names the package. What other packages bring is packed whole: scikit-image and librosa
+read their ``.pyi`` when they are imported, astropy its ``tests``, and OpenCV has a ``config-3.py``.
+"""
+
+_PYTHONS = ("lib/python3.[0-9]", "lib/python3.[0-9][0-9]")
 _STANDARD_LIBRARY = ("test", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data")
+_SITE = "*/site-packages"
+# Large packages, whose tests, type stubs and Cython sources nothing reads at run time.
+_TESTED = ("numpy", "scipy", "pandas", "sklearn", "statsmodels", "matplotlib", "pyarrow", "networkx", "numba", "joblib")
+_TYPED = ("numpy", "scipy", "pandas", "sklearn", "torch", "tokenizers", "onnx", "cv2", "google/protobuf")
 
-#: Globs of conda-pack (``*`` also matches ``/``) for files that no Python step uses. Byte code is left out because its
-#: time stamps are wrong after unpacking; :mod:`.inspection` writes what is needed.
+#: For all environments. Byte code is left out because its time stamps are wrong after unpacking; :mod:`.inspection`
+#: writes what is needed.
 DEFAULT_EXCLUDE = (
-    *("include/*", "man/*", "share/man/*", "share/doc/*", "share/info/*", "*.a", "*.la", "*/pkgconfig/*"),
-    *("*/__pycache__/*", "lib/python3.*/config-3.*"),
-    # Not "lib/python3.*", which would also be the folders of these names in packages: TensorFlow needs its own "test".
-    *(f"lib/python3.{minor}/{name}/*" for minor in ("[0-9]", "[0-9][0-9]") for name in _STANDARD_LIBRARY),
-    *("*/site-packages/*/tests/*", "*/site-packages/*.pyi", "*/site-packages/*.pxd", "*/site-packages/*.pyx"),
-    *("*/site-packages/numpy/f2py/*", "*/site-packages/numpy/*core/include/*", "*/site-packages/numpy/distutils/*"),
-    "*/site-packages/numpy/*core/_simd.*",  # only for its tests; 4 MB
-    *("*/site-packages/pip/*", "*/site-packages/pip-*", "*/site-packages/setuptools/*", "*/site-packages/setuptools-*"),
-    *("*/site-packages/_distutils_hack/*", "*/site-packages/distutils-precedence.pth"),
-    *("*/site-packages/wheel/*", "*/site-packages/wheel-*"),
+    "*/__pycache__/*",
+    *(f"{_SITE}/{name}/{folder}/*" for name in _TESTED for folder in ("tests", "*/tests")),
+    *(f"{_SITE}/{name}/*.{suffix}" for name in _TYPED for suffix in ("pyi", "pxd", "pyx")),
+    *(f"{_SITE}/numpy/{glob}" for glob in ("f2py/*", "*core/include/*", "*core/lib/*", "distutils/*")),
+    f"{_SITE}/numpy/*core/_simd.*",  # only for its tests; 4 MB
+)
+
+#: For a prefix, besides: what is for compiling, and the tools that installed the packages.
+OF_A_PREFIX = (
+    *("include/*", "man/*", "share/man/*", "share/doc/*", "share/info/*", "lib/pkgconfig/*", "share/pkgconfig/*"),
+    *("lib/*.a", "lib/*.la"),
+    *(f"{python}/config-3.*" for python in _PYTHONS),
+    *(f"{python}/{name}/*" for python in _PYTHONS for name in _STANDARD_LIBRARY),
+    *(f"{_SITE}/{tool}{rest}" for tool in ("pip", "setuptools", "wheel") for rest in ("/*", "-*")),
+    *(f"{_SITE}/_distutils_hack/*", f"{_SITE}/distutils-precedence.pth"),
 )
 
 INSTALLER_FILES = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))

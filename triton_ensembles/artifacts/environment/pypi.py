@@ -53,7 +53,7 @@ def pip_install(
     try:
         with tempfile.TemporaryDirectory(prefix="triton-pip-") as folder:
             report = Path(folder) / "report.json"
-            run_pip(*install, "--report", report, *pins.pip_arguments(requirements, Path(folder)))
+            run_pip(*install, *spec.pip_options, "--report", report, *pins.pip_arguments(requirements, Path(folder)))
             pins.note_report(report)
     except ProgramError as error:
         if pins.given:

@@ -56,6 +56,7 @@ def install_wheels(
     exclude: Iterable[str] = (),
     dependencies: bool = True,
     constraints: Sequence[str] = (),
+    options: Sequence[str] = (),
     pins: Pins | None = None,
     progress: Progress = lambda _: None,
 ) -> dict[str, str]:
@@ -64,10 +65,11 @@ def install_wheels(
     Args:
         python: the minor version (``"3.10"``) of the CPython that will import the packages; it need not be installed.
         glibc: the newest that wheels may need, for example (2, 35); None for this machine's.
-        exclude: globs of files to leave out besides :data:`.conda_pack.DEFAULT_EXCLUDE`, as paths below a prefix
+        exclude: globs of files to leave out besides :data:`.left_out.DEFAULT_EXCLUDE`, as paths below a prefix
             (``*/site-packages/huggingface_hub*``; ``*`` also matches ``/``).
         dependencies: whether what the packages require is also unpacked.
         constraints: versions that packages must have if something requires them, as pip writes them (``numpy<2``).
+        options: of pip, such as ``--extra-index-url`` and an address.
         pins: the exact wheels to take, if there are any given; those that were taken are noted in it.
 
     pip chooses and downloads the wheels, with its own configuration. The same wheels give the same files; scripts,
@@ -87,7 +89,8 @@ def install_wheels(
     with tempfile.TemporaryDirectory(prefix="triton-wheels-", ignore_cleanup_errors=True) as folder:
         pins = pins or Pins()
         limits = () if pins.given else constraints
-        _download(requirements, pins, Path(folder), python, glibc, dependencies=dependencies, constraints=limits)
+        arguments = [*options, *([] if dependencies else ["--no-deps"])]
+        _download(requirements, pins, Path(folder), python, glibc, arguments, limits)
         pins.note_wheels(Path(folder), requirements)
         for wheel in sorted(Path(folder).glob("*.whl")):
             name, version, _, tags = parse_wheel_filename(wheel.name)
@@ -105,11 +108,10 @@ def _download(
     folder: Path,
     python: str,
     glibc: tuple[int, ...],
-    *,
-    dependencies: bool,
+    options: Sequence[str],
     constraints: Sequence[str],
 ) -> None:
-    arguments = ["--dest", os.fspath(folder), *([] if dependencies else ["--no-deps"])]
+    arguments = ["--dest", os.fspath(folder), *options]
     if constraints:
         (folder / "constraints.txt").write_text("".join(f"{line}\n" for line in constraints))
         arguments += ["--constraint", os.fspath(folder / "constraints.txt")]

@@ -29,7 +29,7 @@ from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.targets import Target
 
 _OLD_NUMPY = "numpy<2"  # for stubs whose pybind11 misreads the arrays of numpy 2
-_NUMPY = ("*/site-packages/numpy/*", "*/site-packages/numpy-*", "*/site-packages/numpy.libs/*")
+NUMPY = ("*/site-packages/numpy/*", "*/site-packages/numpy-*", "*/site-packages/numpy.libs/*")
 # What imports a module whose name the code computes.
 _DYNAMIC = frozenset(("__import__", "exec", "eval", "importlib", "imp", "pkgutil", "runpy"))
 
@@ -100,24 +100,21 @@ def _unpack_wheels(environment: Environment, plan: BuildPlan, store: Store, prog
     file, target = plan.root / environment.file, plan.target
     spec = read_environment_file(file)
     python, glibc = target.python or server_python(), glibc_of(target)
-    numpy = [text for text in spec.pip_requirements if canonicalize_name(Requirement(text).name) == "numpy"]
-    requirements = [text for text in spec.pip_requirements if text not in numpy]
-    # The steps get the numpy of Triton's own Python, which the packages must accept.
-    constraints = [*numpy, *([] if target.release.reads_numpy2 else [_OLD_NUMPY])]
+    requirements, constraints = without_numpy(spec.pip_requirements, target)
     if spec.python not in (None, python):
         progress(f"{environment.file}: the wheels are for Python {python}, that of {target.server}, not {spec.python}")
     lock = Lock(plan, f"{file.stem}-wheels", python, requirements)
-    exclude = (*environment.exclude, *_NUMPY)
+    exclude = (*environment.exclude, *NUMPY)
 
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         output.mkdir()
         options = {"python": python, "glibc": glibc, "exclude": exclude, "pins": pins[0], "progress": progress}
-        options["constraints"] = constraints
+        options |= {"constraints": constraints, "options": spec.pip_options}
         return wheel_facts(python, glibc, located_wheels([spec], requirements, output, **options))
 
     origin = {
         "kind": "wheels",
-        "requirements": requirements,
+        "requirements": [*requirements, *spec.pip_options],
         "constraints": constraints,
         "exclude": environment.exclude,
         "python": python,
@@ -125,6 +122,15 @@ def _unpack_wheels(environment: Environment, plan: BuildPlan, store: Store, prog
         "code": environment_code() | {"environments": file_digest(Path(__file__))},
     }
     return locked_entry(store, "wheels", origin, [lock], make, progress)
+
+
+def without_numpy(requirements: Iterable[str], target: Target) -> tuple[list[str], list[str]]:
+    """The requirements of packages beside model.py, and the constraints that they must meet: their steps get the numpy
+    of Triton's own Python, and what is asked of numpy is asked of that."""
+    texts = list(requirements)
+    numpy = [text for text in texts if canonicalize_name(Requirement(text).name) == "numpy"]
+    old = [] if target.release.reads_numpy2 else [_OLD_NUMPY]
+    return [text for text in texts if text not in numpy], [*numpy, *old]
 
 
 def glibc_of(target: Target) -> tuple[int, ...]:

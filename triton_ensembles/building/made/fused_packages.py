@@ -12,8 +12,16 @@ from packaging.utils import canonicalize_name
 
 from triton_ensembles.artifacts.environment.bytecode import compile_imported
 from triton_ensembles.artifacts.environment.pins import Pins
+from triton_ensembles.artifacts.environment.smaller import smaller_forms
 from triton_ensembles.artifacts.environment.wheels import install_wheels
-from triton_ensembles.building.made.environments import environment_code, glibc_of, located_wheels, wheel_facts
+from triton_ensembles.building.made.declared_packages import modules_in
+from triton_ensembles.building.made.environments import (
+    environment_code,
+    glibc_of,
+    located_wheels,
+    wheel_facts,
+    without_numpy,
+)
 from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan
@@ -53,6 +61,7 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
     glibc = glibc_of(target)
     specs = [read_environment_file(plan.root / environment.file) for environment in plan.recipe.environments.values()]
     requirements = [requirement for spec in specs for requirement in spec.pip_requirements]
+    index = [option for spec in specs for option in spec.pip_options]
     named = {canonicalize_name(Requirement(requirement).name) for requirement in requirements}
     own = [] if "numpy" in named else [f"numpy=={version('numpy')}"]
     engines = {_ENGINES[step.backend] for step in steps if step.backend in _ENGINES}
@@ -73,15 +82,18 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
 
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         output.mkdir()
+        for line in smaller_forms([*requirements, *own], index):
+            progress(line)
         options: dict[str, Any] = {"python": target.python, "glibc": glibc, "exclude": exclude, "progress": progress}
+        options |= {"options": index, "constraints": without_numpy((), target)[1]}
         packages = located_wheels(specs, [*requirements, *own], output, pins=pins[0], **options)
         packages |= located_wheels(specs, bare, output, dependencies=False, pins=pins[1], **options)
-        compile_imported(output, _modules(output), target.python, progress)
+        compile_imported(output, modules_in(output), target.python, progress)
         return wheel_facts(target.python, glibc, packages)
 
     origin = {
         "kind": "fused",
-        "requirements": [requirements, own, bare],
+        "requirements": [requirements, own, bare, *index],
         "exclude": exclude,
         "python": target.python,
         "glibc": glibc,
@@ -104,11 +116,6 @@ def onnxruntime_of(packages: Entry, store: Store, progress: Progress) -> Path | 
 
     key = digest({"requirement": requirement, "python": server_python(), "code": environment_code()})
     return store.get_or_make(key, "onnxruntime", make)[0].path
-
-
-def _modules(folder: Path) -> list[str]:
-    names = [path.name for path in folder.iterdir() if not path.name.endswith((".dist-info", ".libs"))]
-    return sorted({name.partition(".")[0] for name in names if name.partition(".")[0].isidentifier()})
 
 
 def _engine_requirement(package: str) -> str:

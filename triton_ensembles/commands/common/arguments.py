@@ -1,9 +1,10 @@
 """Arguments that are ensembles of the project, or paths."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -12,14 +13,45 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.commands.common import options
 from triton_ensembles.ground.errors import UsageError
 from triton_ensembles.ground.paths import user_folder
+from triton_ensembles.project.declared import NOTHING, Asked
 from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.server.ports import Ports
 
 # Of an ensemble's build: what lies at a path is taken as it is.
-_BUILDING = ("target", "image", "instance", "weights", "weights_dir", "engines_from", "locked")
+_OF_RECIPES = ("weights", "weights_dir", "engines_from", "locked")
 
 
-argument = click.argument("names", nargs=-1, metavar="[ENSEMBLE|PATH|ARCHIVE]...")
+def with_packages(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --requirements and --with, which :func:`asked` reads."""
+    kept: dict[str, Any] = {"multiple": True, "expose_value": False, "callback": _keep}
+    found = "the requirements.txt of the models or beside them, an environment.yml, a Dockerfile or a pyproject.toml"
+    files = click.option(
+        "--requirements",
+        metavar="FILE",
+        type=options.FILE,
+        help=f"PATH: what pip installs for its Python steps. May be repeated.  [default: {found}]",
+        **kept,
+    )
+    packages = click.option(
+        "--with", "packages", metavar="PACKAGE", help="PATH: a package for its Python steps. May be repeated.", **kept
+    )
+    return files(packages(command))
+
+
+def _keep(context: click.Context, option: click.Parameter, value: tuple[Any, ...]) -> None:
+    context.meta[f"{__name__}.{option.name}"] = value
+
+
+def asked() -> Asked:
+    """The values of --requirements and --with of the command that runs now."""
+    meta = click.get_current_context().meta
+    return Asked(*(tuple(meta.get(f"{__name__}.{name}", ())) for name in ("requirements", "packages")))
+
+
+def argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the arguments that :func:`chosen` takes, and the options of their packages."""
+    names = click.argument("names", nargs=-1, metavar="[ENSEMBLE|PATH|ARCHIVE]...")
+    return names(with_packages(command))
 
 
 @dataclass(frozen=True)
@@ -27,11 +59,15 @@ class Chosen:
     """Ensembles of the project by name, and paths of repositories, models and archives. Without either: all ensembles.
 
     Attributes:
+        asked: the packages of the steps at the paths.
+        image: the release of Triton whose Python they run under; "" for that of the server here.
         builds: whether any ensembles of the project are meant.
     """
 
     ensembles: tuple[str, ...]
     paths: tuple[Path, ...]
+    asked: Asked = NOTHING
+    image: str = ""
 
     @property
     def builds(self) -> bool:
@@ -60,8 +96,13 @@ def chosen(arguments: Sequence[str], *, fuses: bool = False) -> Chosen:
         else:
             raise _neither(argument, known, places)
     if paths:
-        _refuse_options(paths[0], _BUILDING[3:] if fuses else _BUILDING)
-    return Chosen(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(paths)))
+        _refuse_options(paths[0], _OF_RECIPES if fuses else ("target", "instance", *_OF_RECIPES))
+    image = click.get_current_context().params["image"] if paths and _is_given("image") else ""
+    found = Chosen(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(paths)), asked(), image)
+    if found.builds and found.asked != NOTHING:
+        message = "--requirements and --with are for a PATH: the recipe of an ensemble names its environment files"
+        raise click.UsageError(message)
+    return found
 
 
 def log_of(port: int | None = None) -> Path:
@@ -100,9 +141,13 @@ def _neither(argument: str, known: Mapping[str, Path], places: Places | None) ->
     return UsageError(f"there is no ensemble {argument!r}, and no such path", path=places.ensembles, cure=there_are)
 
 
-def _refuse_options(path: Path, names: Iterable[str]) -> None:
+def _is_given(name: str) -> bool:
     context = click.get_current_context()
+    return name in context.params and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _refuse_options(path: Path, names: Iterable[str]) -> None:
     for name in names:
-        if name in context.params and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        if _is_given(name):
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} is for what is built, and '{path}' is taken as it is: leave it out")

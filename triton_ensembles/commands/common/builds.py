@@ -68,17 +68,19 @@ def build_all(
     return results
 
 
-def pack_all(paths: Sequence[Path], target: Target, proof: Proof) -> None:
-    """Pack the repositories at ``paths``, or build them fused, into dist/ of the project, or of the current folder.
+def pack_all(names: Chosen, target: Target, proof: Proof) -> None:
+    """Pack the repositories at paths, or build them fused, into dist/ of the project, or of the current folder.
 
     Raises :class:`EnsembleError`: some failed; the message sums up which, after all have been tried."""
-    failures = output.Failures(len(paths), "could not be packed", "repositories")
+    failures = output.Failures(len(names.paths), "could not be packed", "repositories")
     places = options.places_if_any() or Places(Path(ENSEMBLES), user_folder() / "build", Path("dist"))
     results: list[Built] = []
-    for path in paths:
+    for path in names.paths:
         with failures.of(path.name), tempfile.TemporaryDirectory(prefix="build-") as scratch:
             started, progress = time.monotonic(), timed_progress(path.name)
-            built = build(implied(path, target, places, proof, Path(scratch), progress), progress)
+            built = build(
+                implied(path, target, places, proof, Path(scratch), progress, names.asked, names.image), progress
+            )
             unchanged = "" if built.changed else ", unchanged"
             _report(built, f"proven in {time.monotonic() - started:.1f} s{unchanged}", is_result=True)
             results.append(built)
@@ -122,7 +124,10 @@ def serve_all(
     """
     built = build_all(names.ensembles, weights, target) if names.builds else []
     sources = [of_built(ensemble, options.current_places().ensembles / ensemble.name, server) for ensemble in built]
-    return sources + [served(path, scratch, output.progress(), server=server) for path in names.paths]
+    for path in names.paths:
+        source = served(path, scratch, output.progress(), None, server, names.image, names.asked)
+        sources.append(source)
+    return sources
 
 
 def server_for(

@@ -54,7 +54,8 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, server: Ins
         ensembles = options.current_places().ensembles
         hosted[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name, server), built.archive
     for path in selected.paths:
-        source = served(path, scratch, say, SingleModel() if target.single else None, server)
+        alone = SingleModel() if target.single else None
+        source = served(path, scratch, say, alone, server, selected.image, selected.asked)
         target_model = f"{source.name}.tar.gz"
         if target_model in hosted:
             clash = hosted[target_model][0].path

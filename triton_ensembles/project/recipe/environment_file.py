@@ -15,6 +15,7 @@ from triton_ensembles.ground.files import read_text
 
 _LONGEST = 1 << 16  # bytes, which PyYAML takes a second for
 _FIELDS = ("name", "channels", "dependencies")
+_INDEX = re.compile(r"(--index-url|--extra-index-url|--find-links)[ =]\s*(\S+)")
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*"
 _CLAUSE = r"(?:===?|=|!=|~=|>=|<=|>|<)?\s*[A-Za-z0-9_.*+!]+"
 _MATCH = re.compile(
@@ -53,6 +54,7 @@ class EnvironmentSpec:
     packages: tuple[Package, ...]  # the match specifications without `python` and `pip`
     channels: tuple[str, ...]  # names or URLs
     pip_packages: tuple[str, ...]  # the requirements of the `pip:` list
+    pip_options: tuple[str, ...]  # its options: `--extra-index-url`, and the address
     conda_specs: tuple[str, ...]  # every match specification as written
     exactly: bool = False  # whether no other Python than `python` may be used
 
@@ -127,28 +129,29 @@ class _Reader:
         if "dependencies" not in fields:
             raise self.fault("there are no dependencies", root, "add `dependencies:` with python and the packages")
         channels = tuple(self.text(node, "a channel") for node in self.items(fields.get("channels"), "channels"))
-        packages, pip_packages = self.dependencies(fields["dependencies"])
+        packages, pip_packages, options = self.dependencies(fields["dependencies"])
         name = self.text(fields["name"], "the name") if "name" in fields else self.path.stem
         specs = tuple(package.written for package in packages)
         python = self.python(packages)
         kept = tuple(package for package in packages if package.name not in ("python", "pip"))
         channels = channels or ("conda-forge",)
-        return EnvironmentSpec(self.path, self.written, name, python, kept, channels, pip_packages, specs)
+        return EnvironmentSpec(self.path, self.written, name, python, kept, channels, pip_packages, options, specs)
 
-    def dependencies(self, node: yaml.Node) -> tuple[list[Package], tuple[str, ...]]:
+    def dependencies(self, node: yaml.Node) -> tuple[list[Package], tuple[str, ...], tuple[str, ...]]:
         packages: list[Package] = []
         pip_packages: list[str] = []
+        options: list[str] = []
         names: set[str] = set()
         for item in self.items(node, "dependencies"):
             if isinstance(item, yaml.MappingNode):
-                pip_packages += self.pip_section(item)
+                pip_packages += self.pip_section(item, options)
                 continue
             package = self.package(item)
             if package.name in names:
                 raise self.fault(f"{package.name} appears twice", item, "keep one of the lines")
             names.add(package.name)
             packages.append(package)
-        return packages, tuple(pip_packages)
+        return packages, tuple(pip_packages), tuple(options)
 
     def package(self, node: yaml.Node) -> Package:
         written = self.text(node, "a dependency")
@@ -158,16 +161,20 @@ class _Reader:
         version = (match["version"] or "").replace(" ", "") or (f"=={match['bare']}" if match["bare"] else "")
         return Package(match["name"].lower(), version, written, node.start_mark.line + 1)
 
-    def pip_section(self, node: yaml.MappingNode) -> list[str]:
+    def pip_section(self, node: yaml.MappingNode, options: list[str]) -> list[str]:
+        """Return the requirements, and add to ``options``."""
         if [self.text(key, "a key") for key, _ in node.value] != ["pip"]:
             raise self.fault("the only section allowed inside dependencies is `pip:`", node)
         requirements = []
         for item in self.items(node.value[0][1], "pip"):
             written = self.text(item, "a pip requirement")
+            if option := _INDEX.fullmatch(written):
+                options.append("=".join(option.groups()))
+                continue
             try:
                 requirement = Requirement(written)
             except (InvalidRequirement, RecursionError) as error:
-                cure = "write `name==version`; options and editable installs cannot be packed"
+                cure = "write `name==version`; editable installs, and options but those of the index, cannot be packed"
                 raise self.fault(f"{written!r} is not a pip requirement", item, cure) from error
             if requirement.url and not requirement.url.startswith(("https://", "http://", "file://")):
                 cure = "build a wheel of it, and write `name @ https://…/name-1.0-py3-none-any.whl`"

@@ -38,7 +38,7 @@ class Reloader:
         steps = _steps_by_ensemble(repository, there)
         for model in sorted(waiting, key=lambda each: (each not in steps, each)):
             if model in waiting:
-                paths = [source.shown(path) for path in by_model[model]]
+                paths = list({source.shown(path) for path in by_model[model]})
                 loaded = self._load(model, paths, _below(model, steps) & waiting)
                 waiting -= {model, *loaded}
         self._failed -= self._api.ready()  # Triton itself loads an ensemble that was served once

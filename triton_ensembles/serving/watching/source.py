@@ -31,8 +31,9 @@ class WatchedSource:
 def watched_source(served_source: Served, stage: Callable[[Path], None]) -> Iterator[tuple[Served, WatchedSource]]:
     """``served_source`` as it is to be served, and what is watched of it.
 
-    A folder is what the server has, so that there is nothing to refresh. An archive is checked and unpacked again. An
-    ensemble of a project is staged again, into a repository of its own: the one in build/ is what was packed.
+    A folder is what the server has, so that there is nothing to refresh, or links to its files and to packages, which
+    are renewed. An archive is checked and unpacked again. An ensemble of a project is staged again, into a repository
+    of its own: the one in build/ is what was packed.
 
     Args:
         stage: stages the ensemble, as it is written now, into a new folder.
@@ -45,6 +46,8 @@ def watched_source(served_source: Served, stage: Callable[[Path], None]) -> Iter
             source = _staged(served_source, Path(own), stage)
             source.refresh()
             yield served_source, source
+    elif served_source.refresh:
+        yield served_source, _with_packages(served_source, served_source.refresh)
     elif served_source.path.is_dir():
         yield served_source, WatchedSource(served_source.repository, lambda: [served_source.repository])
     else:
@@ -61,6 +64,15 @@ def _staged(source: Served, scratch: Path, stage: Callable[[Path], None]) -> Wat
             follow(Path(folder) / "staged", source.repository)
 
     return WatchedSource(source.repository, written, refresh, lambda path: path.removeprefix(f"{source.name}."))
+
+
+def _with_packages(source: Served, relink: Callable[[], set[str]]) -> WatchedSource:
+    packages = set(source.packages)  # also those of earlier declarations, whose files are gone
+
+    def shown_path(path: str) -> str:
+        return "its packages" if "/".join(path.split("/")[:3]) in packages else path
+
+    return WatchedSource(source.repository, source.written_files, lambda: packages.update(relink()), shown_path)
 
 
 def _unpacked(source: Served) -> WatchedSource:

@@ -38,7 +38,7 @@ def environment_import_missing(model: Model, destination: Destination) -> Iterat
             cure = f"add {provider} to it and pack it again"
             if beside:
                 message = f"neither the wheels in '{where.path}' nor Triton's Python have a package '{missing.package}'"
-                cure = f"add {provider} to its environment file"
+                cure = f"add {provider} to the environment file or the requirements.txt that they are from"
             if meant:
                 cure = f"did you mean '{meant}'? Otherwise {cure}"
             severity = Severity.WARNING if missing.later or missing.elsewhere else None

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import has_stub, reference
 from triton_ensembles.checking.examples import IDENTITY, python_model
@@ -11,8 +12,11 @@ from triton_ensembles.checking.imported_packages import PROVIDERS, effect_withou
 from triton_ensembles.checking.packages import packages_of
 from triton_ensembles.checking.python.imports import Import
 from triton_ensembles.checking.python.source import PythonFile
+from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule, warning
+from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.triton.releases import image_of
+from triton_ensembles.triton.requirements import Declared
 
 SOURCE = "server build.py on the branches r22.07 to r26.05: the images' Python has numpy, pip, setuptools and wheel"
 GOOD = Example(python_model(), {"1/model.py": f"import json\nimport numpy\n\n{IDENTITY}"})
@@ -29,9 +33,9 @@ _TOOLS_OF_IMAGES = frozenset({"_distutils_hack", "distutils", "pip", "pkg_resour
 def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
     """Yield a warning where the image may have it: one that is not NVIDIA's own, or whose Dockerfile installs packages
     of which it is not known what they bring."""
-    for file, module, python in missing_imports(model, destination):
+    for file, module, python in _undeclared(model, destination):
         if not module.later and not module.elsewhere and not _is_tool(module, destination):
-            yield _missing(file, module, python, destination)
+            yield _missing(file, module, python, model, destination)
 
 
 @warning(
@@ -39,38 +43,50 @@ def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
     bad=Example(python_model(), {"1/model.py": f"def later():\n    import not_installed\n\n\n{IDENTITY}"}),
 )
 def import_uncertain(model: Model, destination: Destination) -> Iterator[Finding]:
-    for file, module, python in missing_imports(model, destination):
+    for file, module, python in _undeclared(model, destination):
         if _is_tool(module, destination):
             message = (
                 f"'{module.package}' is not of Python {python}: it comes with the tools that the image was built with"
             )
             effect = "an image without them, or this project's own server, does not load the model"
-            yield _finding(file, module, message, effect, destination)
+            yield _finding(file, module, message, effect, model, destination)
         elif module.later or module.elsewhere:
-            yield _missing(file, module, python, destination)
+            yield _missing(file, module, python, model, destination)
 
 
-def _missing(file: PythonFile, module: Import, python: str, destination: Destination) -> Finding:
+def _missing(file: PythonFile, module: Import, python: str, model: Model, destination: Destination) -> Finding:
     message = f"Python {python} has no module '{module.package}', and neither has the step"
-    effect, more = effect_without(module), image_modules(destination).more
+    effect, more = effect_without(module), image_modules(destination, model.declared).more
     if not more or module.package in standard_library():
-        return _finding(file, module, message, effect, destination)
+        return _finding(file, module, message, effect, model, destination)
     message = f"the image is not known to have a module '{module.package}', and the step has none"
-    finding = _finding(file, module, message, f"{more}; if it lacks it, {effect}", destination)
+    finding = _finding(file, module, message, f"{more}; if it lacks it, {effect}", model, destination)
     return replace(finding, severity=Severity.WARNING)
 
 
-def _finding(file: PythonFile, module: Import, message: str, effect: str, destination: Destination) -> Finding:
-    provider = PROVIDERS.get(module.package, module.package)
+def _finding(
+    file: PythonFile, module: Import, message: str, effect: str, model: Model, destination: Destination
+) -> Finding:
+    provider, repository = PROVIDERS.get(module.package, module.package), model.repository
     if module.package in standard_library():
         cure = "this Python has removed the module, or does not have it yet: write the code without it"
-    elif destination.dockerfile:
+    elif repository.builds:
+        cure = f'add {provider} to an environment of the step: kind = "wheels" is the smallest'
+    elif repository.is_archive:
+        cure = f"build it from its folder with {provider} in a requirements.txt, or take an image that has it (--image)"
+    elif destination.dockerfile and not model.declared:
         cure = f"write RUN pip install {provider} into {destination.dockerfile.path}"
     else:
-        own = "name an image of your own that has it: --image name:tag, or a Dockerfile beside the models"
-        fused = "build REPOSITORY --target fused does that without a recipe"
-        cure = f'add {provider} to an environment of the step (kind = "wheels" is the smallest; {fused}), or {own}'
+        place = model.declared.place if model.declared else join(repository.shown, "requirements.txt")
+        cure = f"write {provider} into {place}; serve and build then put it beside model.py"
     return Finding(file.place(module), message, effect, cure)
+
+
+def _undeclared(model: Model, destination: Destination) -> Iterator[tuple[PythonFile, Import, str]]:
+    """Yield those of :func:`missing_imports` that nothing brings that is declared for the step."""
+    for missing in missing_imports(model, destination):
+        if image_modules(destination, model.declared).names.isdisjoint(missing[1].alternatives):
+            yield missing
 
 
 def missing_imports(model: Model, destination: Destination) -> Iterator[tuple[PythonFile, Import, str]]:
@@ -84,6 +100,18 @@ def missing_imports(model: Model, destination: Destination) -> Iterator[tuple[Py
     for file, module in imported(model):
         if known.isdisjoint(module.alternatives):
             yield file, module, python
+
+
+def steps_with_packages(repository: Repository, destination: Destination) -> dict[Declared, list[Model]]:
+    """The Python steps that import what neither they nor the server's Python have, by what is declared for them."""
+    steps: dict[Declared, list[Model]] = {}
+    for model in repository.models_read:
+        try:
+            if next(missing_imports(model, destination), None) and model.declared:
+                steps.setdefault(model.declared, []).append(model)
+        except UnknownValueError:
+            continue
+    return steps
 
 
 def _is_tool(module: Import, destination: Destination) -> bool:

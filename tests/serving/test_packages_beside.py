@@ -1,0 +1,176 @@
+"""Packages that a repository declares, beside the model.py of its steps: served by the real server, and packed."""
+
+import re
+import tarfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.http as http
+
+from tests.repositories import model_py, write_ensemble, write_step
+from tests.running import client_of
+from tests.wheels import add_wheel
+from triton_ensembles.building.build import build
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import Proof
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.project.declared import Asked
+from triton_ensembles.server.bare_python import bare_python
+from triton_ensembles.server.home import find_home
+from triton_ensembles.server.stubs import require_interpreter
+from triton_ensembles.serving.served import Served, as_written, served, server_of
+from triton_ensembles.serving.watching.source import watched_source
+from triton_ensembles.serving.watching.watch import Watch, explicit_mode
+from triton_ensembles.triton.pip_server import server_python
+
+
+@pytest.fixture(autouse=True, scope="module")
+def bare() -> None:
+    bare_python(
+        require_interpreter(server_python()), find_home().folder.parent, print
+    )  # from the index, unlike the rest
+
+
+def package(index: Path, name: str, code: str, version: str = "1.0", requires: str = "") -> None:
+    add_wheel(index, name, version, requires=requires, code=code)
+
+
+@pytest.fixture
+def models(wheel_index: Path, tmp_path: Path) -> Path:
+    """A chain of two steps that import a package each, which are declared for the repository."""
+    package(wheel_index, "ninefold", "import numpy\nfrom nothing_but_nine import NINE\n", requires="nothing_but_nine")
+    package(wheel_index, "nothing_but_nine", "NINE = 9\n")
+    for version in ("2.0", "3.0"):
+        package(wheel_index, "factor", f"FACTOR = {version}\n", version)
+    models = tmp_path / "models"
+    for step, line in (("first", "from ninefold import NINE as FACTOR"), ("second", "from factor import FACTOR")):
+        write_step(models, step)
+        (models / step / "1" / "model.py").write_text(f"{line}\n{model_py(1).replace('* 1', '* FACTOR')}")
+    write_ensemble(models, "both", ("first", "second"))
+    write_step(models, "plain")
+    declare(models, "ninefold", "factor<3")
+    return models
+
+
+def declare(folder: Path, *lines: str) -> None:
+    """With a place of the packages that no other run has, so that they are made."""
+    index = next(path / "index" for path in folder.parents if (path / "index").is_dir())
+    (folder / "requirements.txt").write_text("\n".join([f"--find-links {index}", *lines, ""]))
+
+
+def answers(found: Served, *models: str) -> list[float]:
+    with client_of(server_of([found])) as client:
+        return [asked(client, model) for model in models]
+
+
+def asked(client: http.InferenceServerClient, model: str) -> float:
+    given = http.InferInput("X", [1, 2], "FP32").set_data_from_numpy(np.array([[1, 10]], np.float32))
+    values = client.infer(model, [given]).as_numpy("Y")
+    assert values is not None
+    return float(values[0][0])
+
+
+def test_the_steps_have_what_the_repository_declares_and_its_files_are_left_alone(models: Path, tmp_path: Path) -> None:
+    before, said = sorted(models.rglob("*")), list[str]()
+    found = served(models, tmp_path, said.append)
+    assert answers(found, "both", "plain") == [18, 3]
+    (line,) = [line for line in said if " beside " in line]
+    assert re.fullmatch(
+        r".*requirements\.txt: factor 2\.0 and ninefold 1\.0 and 1 that they require \(\d MB\) beside first and second",
+        line,
+    )
+    said.clear()
+    served(models, tmp_path, said.append)
+    assert not any("unpacking" in line for line in said)
+    assert sorted(models.rglob("*")) == before
+
+
+def test_what_is_packed_is_what_was_served_and_proven(models: Path, tmp_path: Path) -> None:
+    request = as_written(
+        served(models, tmp_path), Places(tmp_path, tmp_path / "build", tmp_path / "dist"), Proof.ANSWERS
+    )
+    first = build(request, print)
+    with tarfile.open(first.archive) as archive:
+        names = archive.getnames()
+    assert {"first/1/ninefold/__init__.py", "first/1/nothing_but_nine/__init__.py"} <= {*names}
+    assert not any(name.startswith("plain/1/ninefold") or "__pycache__" in name for name in names)
+    assert answers(served(first.archive, tmp_path), "both") == [18]
+    assert not build(request, print).changed
+
+
+def test_one_model_has_them_too_and_a_step_may_declare_its_own(models: Path, tmp_path: Path) -> None:
+    declare(models / "second", "factor>=3")
+    assert answers(served(models, tmp_path), "first", "second") == [9, 3]
+    assert answers(served(models / "both", tmp_path), "both") == [27]
+
+
+def test_the_command_line_comes_before_what_is_found(models: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    declare(other, "factor==3.0")
+    assert answers(served(models / "second", tmp_path, asked=Asked((other / "requirements.txt",))), "second") == [3]
+    (models / "second" / "1" / "model.py").write_text("import ninefold, factor\n" + model_py(7))
+    only = Asked((other / "requirements.txt",), ("ninefold",))
+    assert answers(served(models / "second", tmp_path, asked=only), "second") == [7]
+
+
+def test_a_module_of_the_step_comes_before_a_package_of_its_name(models: Path, tmp_path: Path) -> None:
+    (models / "first" / "1" / "nothing_but_nine.py").write_text("NINE = 5")
+    assert answers(served(models, tmp_path), "first") == [5]
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "says"),
+    [
+        (["no-such-package"], "", r"requirements\.txt: no wheel brings no-such-package for Python 3"),
+        (
+            ["factor==4.0"],
+            "",
+            r"no wheel brings factor==4\.0 .*; ask for a version that has one: the newest are 2\.0 and",
+        ),
+        (["newer"], "", r"these requirements contradict each other: newer 1.0 depends on numpy>=2"),
+        (
+            ["factor"],
+            "raise ImportError('libGL.so.1: cannot open shared object file')",
+            r"it needs libGL\.so\.1 of the system, which",
+        ),
+        (["factor"], "import os; os._exit(3)", r"second/1/model\.py:1: factor is installed from .* cannot be imported"),
+        (["ninefold"], "", r"second/1/model\.py:1: nothing that .* installs has a module 'factor'; write factor into"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence_with_its_place(
+    lines: list[str], code: str, says: str, models: Path, wheel_index: Path, tmp_path: Path
+) -> None:
+    add_wheel(wheel_index, "numpy", "2.1.0")
+    package(wheel_index, "newer", "", requires="numpy>=2")
+    if code:
+        package(wheel_index, "factor", code, "9.0")
+    declare(models, *lines)
+    with pytest.raises(EnsembleError) as refused:
+        served(models / "second", tmp_path)
+    assert re.search(says, str(refused.value)), str(refused.value)
+
+
+def test_a_changed_declaration_is_loaded_by_watch(models: Path, tmp_path: Path) -> None:
+    found, said = served(models, tmp_path), list[str]()
+    with (
+        watched_source(found, lambda _: None) as (watched, source),
+        client_of(server := server_of([watched], arguments=explicit_mode([watched]))) as client,
+        Watch([source], server, said.append),
+    ):
+        assert asked(client, "both") == 18
+        declare(models, "ninefold", "factor>=3")
+        wait_for(said, r"reloaded second in \S+ s \(its packages")
+        assert asked(client, "both") == 27
+        (models / "second" / "1" / "model.py").write_text(model_py(4))
+        wait_for(said, r"reloaded second in \S+ s \(its packages and second/1/model.py\)")
+        assert asked(client, "both") == 36
+
+
+def wait_for(said: list[str], line: str) -> None:
+    limit = time.monotonic() + 120
+    while not any(re.match(line, each) for each in said):
+        assert time.monotonic() < limit, said
+        time.sleep(0.1)

@@ -1,0 +1,89 @@
+"""The packages that are declared for the Python steps of a repository without a recipe: unpacked once, into the store.
+
+pip finds them with its own configuration and chooses wheels that the server's Python and the C library of its image
+can use. Triton's stub has the version folder on sys.path, so the steps import what is linked there.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+
+from triton_ensembles.artifacts.environment.bytecode import compile_with, import_all
+from triton_ensembles.artifacts.environment.pins import Pins
+from triton_ensembles.artifacts.environment.smaller import smaller_forms
+from triton_ensembles.artifacts.environment.wheels import WheelError, install_wheels
+from triton_ensembles.building.made.environments import NUMPY, environment_code, without_numpy
+from triton_ensembles.building.made.store import Entry, Store
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.files import digest, file_digest, size_of
+from triton_ensembles.ground.progress import Progress
+from triton_ensembles.server.bare_python import bare_python, numpy_version
+from triton_ensembles.server.home import Installation
+from triton_ensembles.server.stubs import require_interpreter
+from triton_ensembles.triton.pip_server import glibc_version
+from triton_ensembles.triton.releases import releases
+from triton_ensembles.triton.requirements import Declared
+from triton_ensembles.triton.targets import Target
+
+FAILED = "not_imported"
+"""The fact that says which modules of the packages cannot be imported here, and why."""
+
+
+def make_declared(declared: Declared, target: Target, home: Installation, store: Store, progress: Progress) -> Entry:
+    """The folder of the packages. ``target`` has the Python; ``home`` is the Triton that runs it here.
+
+    Raises:
+        EnsembleError: no wheel brings one, two contradict each other or Triton's numpy, or pip cannot reach its index.
+    """
+    asked, python, glibc = declared.asked, target.python or home.python, _oldest_glibc(target.python or home.python)
+    requirements, constraints = without_numpy(asked.texts, target)
+    if asked.unread:
+        progress(f"{declared.place}: {asked.unread!r} is no package with a wheel, and is left out")
+    for text in constraints:
+        if (has := numpy_version(python)) not in Requirement(text).specifier:
+            progress(f"{declared.place}: {text} is left out, since the steps get numpy {has} of Triton's own Python")
+
+    def make(output: Path) -> dict[str, Any]:
+        output.mkdir()
+        for line in smaller_forms(requirements, asked.options):
+            progress(f"{declared.place}: {line}")
+        program = bare_python(require_interpreter(python), home.folder.parent, progress) / "bin" / "python3"
+        pins = Pins(tuple(asked.pins), source=asked.files[0]) if asked.pins else Pins()
+        try:
+            packages = install_wheels(
+                requirements,
+                output,
+                python=python,
+                glibc=glibc,
+                exclude=NUMPY,
+                constraints=[*constraints, *asked.constraints],
+                options=asked.options,
+                pins=pins,
+                progress=progress,
+            )
+        except WheelError as error:
+            raise EnsembleError(f"{declared.place}: {error.message}", cure=error.cure) from error
+        files, failed = import_all(output, modules_in(output), program)
+        compile_with([program], output, files)
+        return {"packages": packages, "size": size_of(output), FAILED: failed}
+
+    origin = {
+        "requirements": [requirements, constraints, asked.constraints, asked.options, asked.pins],
+        "python": python,
+        "glibc": glibc,
+        "code": environment_code() | {"declared": file_digest(Path(__file__))},
+    }
+    return store.get_or_make(digest(origin), "declared", make, trusts=True)[0]
+
+
+def modules_in(folder: Path) -> list[str]:
+    """The names under which the unpacked packages in ``folder`` are imported."""
+    names = [path.name for path in folder.iterdir() if not path.name.endswith((".dist-info", ".libs"))]
+    return sorted({name.partition(".")[0] for name in names if name.partition(".")[0].isidentifier()})
+
+
+def _oldest_glibc(python: str) -> tuple[int, ...]:
+    """That of the oldest image with this Python, or this machine's if that is older: the same packages run in all."""
+    of_images = [row.glibc for row in releases().values() if row.python == python and row.glibc]
+    return min([glibc_version(), *of_images])
