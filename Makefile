@@ -13,7 +13,7 @@ PLACE_OPTIONS = $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(IN
 OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(PLACE_OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rest test-all verdicts fidelity fuzz build-ensembles serve-local gateway image perf bench soak gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
+.PHONY: help setup demo test test-rest test-all verdicts fidelity packages fuzz build-ensembles serve-local gateway image perf bench soak gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
@@ -46,6 +46,9 @@ verdicts: .venv/ready ## Ask the real server about models of tests/checking that
 
 fidelity: .venv/ready ## Ask checker and server about the same models, with SEED=0, and write docs/fidelity.md: how often check is right
 	@.venv/bin/python -m tests.checking.fidelity --seed $(or $(SEED),0)
+
+packages: .venv/ready ## Prove 40 packages of Python steps, drawn and fused, for two images, and write docs/packages.md: an hour
+	@.venv/bin/python -m tests.packages.prove
 
 fuzz: .venv/ready ## Draw new examples for the property tests for SECONDS (3600), and print what fails as an @example
 	@.venv/bin/python -m tests.fuzz --seconds $(or $(SECONDS),3600)

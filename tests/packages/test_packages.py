@@ -1,0 +1,19 @@
+"""Packages that people's steps import work in both forms: of docs/packages.md, those that differ in kind."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.packages.prove import FORMS, PACKAGES, Package, prove
+from triton_ensembles.server.interpreter import find_interpreter
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("package", [package for package in PACKAGES if package.ci], ids=lambda package: package.name)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_step_uses_it(package: Package, form: str, tmp_path: Path) -> None:
+    if find_interpreter("3.10") is None:
+        pytest.skip("there is no Python 3.10 with a shared library here")
+    megabytes, _ = prove(package, form, "24.09", tmp_path)
+    assert megabytes < 100
