@@ -52,6 +52,7 @@ class Finding:
     cure: str = ""  # what to write instead
     severity: Severity | None = None  # where it is not that of the rule
     edits: tuple[Edit, ...] = ()  # the cure for ``check --fix``, where it is exact: of the file that the place is in
+    makes: str = ""  # or an empty file in the folder that the place is
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Fault:
     cure: str = ""
     line_text: str = field(default="", compare=False)
     edits: tuple[Edit, ...] = field(default=(), compare=False)
+    makes: str = field(default="", compare=False)
 
     @property
     def notes(self) -> list[str]:

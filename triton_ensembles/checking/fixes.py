@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from triton_ensembles.archive.tree import Entry, Kind, Tree
+from triton_ensembles.archive.tree import Entry, Kind, Tree, join
 from triton_ensembles.checking.fault import Edit, Fault, Severity
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.text.tokens import Lines
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.rewriting import replace_all, unified_diff
 
 Check = Callable[[Sequence[Repository]], Iterable[Fault]]
@@ -33,34 +33,47 @@ class Fixes:
 
     @property
     def diff(self) -> str:
-        return "".join(unified_diff(file.path, file.before, file.after) for file in self.files)
+        return "".join(file.diff for file in self.files)
 
     def write(self) -> None:
         """Replace all the files, or none. Raises :class:`EnsembleError`: one of them has changed since it was read, or
         may not be written, or is a link."""
         for file in self.files:
             file.refuse_unwritable()
-        replace_all({file.path: file.after for file in self.files})
+        replace_all({file.path: file.after for file in self.files if not file.is_new})
+        for file in self.files:
+            if file.is_new:
+                file.path.parent.mkdir(exist_ok=True)
+                file.path.touch()
 
 
 @dataclass(frozen=True)
 class FixedFile:
-    """A file of a repository at ``root``, with its text before and after."""
+    """A file of a repository at ``root``, with its text before and after; a new one is empty, in a new folder."""
 
     root: Path
     path: Path
     before: str
     after: str
+    is_new: bool = False
+
+    @property
+    def diff(self) -> str:
+        if self.is_new:  # as git has it: there is no line that a diff could add
+            return f"diff --git {shown(self.path)} {shown(self.path)}\nnew file mode 100644\n"
+        return unified_diff(self.path, self.before, self.after)
 
     def refuse_unwritable(self) -> None:
         cure = "nothing was written; change its rights, or correct it by hand"
+        folder = self.path.parents[1] if self.is_new else self.path.parent
         if self.path.resolve() != self.root.resolve() / self.path.relative_to(self.root):
             raise EnsembleError("this is a link, or in a folder that is one", path=self.path, cure=cure)
-        if self.path.read_bytes() != self.before.encode():
+        if self.path.parent.exists() if self.is_new else self.path.read_bytes() != self.before.encode():
             cure = "nothing was written; run check once more"
             raise EnsembleError("this file has changed since it was checked", path=self.path, cure=cure)
-        writable = self.path.stat().st_mode & 0o222 and os.access(self.path, os.W_OK)  # root may write anything
-        if not writable or not os.access(self.path.parent, os.W_OK):
+        written = folder if self.is_new else self.path
+        writable = written.stat().st_mode & 0o222 and os.access(written, os.W_OK)  # root may write anything
+        if not writable or not os.access(folder, os.W_OK):
             raise EnsembleError("this file is read-only", path=self.path, cure=cure)
 
 
@@ -72,14 +85,18 @@ def exact_fixes(repositories: Sequence[Repository], faults: Iterable[Fault], che
     """
     texts = {(number, entry.path): entry for number, entry in _texts(repositories)}
     places = {f"{repositories[number].shown}/{path}": (number, path) for number, path in texts}
+    faults = list(faults)
     fixable = [fault for fault in faults if fault.edits and fault.place.path in places]
     trial = _Trial(repositories, texts, places, check)
     text = trial.most([fault for fault in fixable if fault.rule.startswith(_OF_TEXT)], ())
     chosen = trial.most([fault for fault in fixable if not fault.rule.startswith(_OF_TEXT)], text)
-    files = (
+    chosen = trial.most([fault for fault in faults if fault.makes and trial.made_by(fault)], chosen)
+    files = [
         FixedFile(repositories[number].path, repositories[number].path / path, texts[number, path].text or "", text)
         for (number, path), text in trial.edited(chosen).items()
-    )
+    ]
+    for number, path in filter(None, map(trial.made_by, chosen)):
+        files.append(FixedFile(repositories[number].path, repositories[number].path / path, "", "", is_new=True))
     return Fixes(tuple(chosen), tuple(files))
 
 
@@ -138,11 +155,21 @@ class _Trial:
     def _edits(self, fixes: Sequence[Fault]) -> dict[_Place, list[Edit]]:
         edits: dict[_Place, list[Edit]] = defaultdict(list)
         for fault in fixes:
-            edits[self.places[fault.place.path]] += fault.edits
+            if fault.edits:
+                edits[self.places[fault.place.path]] += fault.edits
         return edits
 
+    def made_by(self, fault: Fault) -> _Place | None:
+        """The file that a fix makes, if it makes one, and in no archive."""
+        for number, repository in enumerate(self.repositories if fault.makes else ()):
+            for model in () if repository.is_archive else repository.models_read:
+                if model.shown == fault.place.path:
+                    return number, join(model.root, fault.makes)
+        return None
+
     def _faults(self, fixes: Sequence[Fault]) -> list[Fault]:
-        faults = self.check(_with_texts(self.repositories, self.edited(fixes)))
+        new = dict.fromkeys(filter(None, map(self.made_by, fixes)), "")
+        faults = self.check(_with_texts(self.repositories, self.edited(fixes) | new))
         return [fault for fault in faults if fault.severity is not Severity.NOTE]
 
 
@@ -173,11 +200,12 @@ def _with_texts(repositories: Sequence[Repository], new: Mapping[_Place, str]) -
     changed = list(repositories)
     for number in {number for number, _ in new}:
         tree = repositories[number].tree
-        members = (
+        members = [
             replace(entry, data=text.encode(), size=len(text.encode()))
             if (text := new.get((number, entry.path))) is not None
             else entry
             for entry in tree.members
-        )
+        ]
+        members += [Entry(path, Kind.FILE) for of, path in new if of == number and path not in tree.entries]
         changed[number] = replace(repositories[number], tree=Tree(members, tree.problems, tree.nested), cache={})
     return changed

@@ -152,8 +152,8 @@ class Model:
         recipe = self.repository.recipe
         for name in recipe.versions_of(self.folder) if recipe else ():
             versions.setdefault(int(name), name)
-        if recipe and not versions and self.is_ensemble:
-            versions[1] = "1"  # it is empty, and git keeps no empty folders
+        if (recipe or self.repository.is_laid_out) and not versions and self.is_ensemble:
+            versions[1] = "1"  # it is empty, and git keeps no empty folders: the archive has it
         return versions
 
     def has_library(self, name: str) -> bool:
@@ -225,6 +225,7 @@ class Repository:
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     asked: Callable[[Declared | None], Declared | None] = lambda found: found
     """Makes of what is declared for a step what the command line asks for."""
+    is_laid_out: bool = False  # whether an ensemble is given the empty version folder that git dropped
 
     def once(self, key: str, make: Callable[[], _Result]) -> _Result:
         """The result of ``make``, which is kept in the cache under ``key``."""

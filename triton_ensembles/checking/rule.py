@@ -94,9 +94,8 @@ class Rule:
             for finding in self.find(subject, destination) if self.reads_destination else self.find(subject):
                 default = f"Triton refuses it: {self.words}" if self.words and self.server is Server.REFUSES else ""
                 severity, effect = finding.severity or self.severity, finding.effect or default
-                yield Fault(
-                    severity, self.id, finding.place, finding.message, effect, finding.cure, edits=finding.edits
-                )
+                texts = (finding.message, effect, finding.cure)
+                yield Fault(severity, self.id, finding.place, *texts, edits=finding.edits, makes=finding.makes)
         except UnknownValueError:
             return
 

@@ -160,7 +160,7 @@ def check_command(
 def _of_fixes(fixes: Fixes, report: Report, written: bool) -> str:
     count, files = len(fixes.faults), " and ".join(shown(file.path) for file in fixes.files[:3])
     faults = "1 fault" if count == 1 else f"{count:,} faults"
-    left = any(fault.edits for fault in report.faults)
+    left = any(fault.edits or fault.makes for fault in report.faults)
     if not count and left:
         return "no file is changed: what has an exact fix is in an archive, or the fix would collide with another"
     if not count:

@@ -47,7 +47,7 @@ from triton_ensembles.server.ports import Ports
 from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.stubs import require_interpreter
 from triton_ensembles.server.triton_server import TritonServer
-from triton_ensembles.serving.packages_beside import put_beside
+from triton_ensembles.serving.packages_beside import put_beside, without_version
 from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, config_of, read_config
 from triton_ensembles.triton.requirements import Declared
@@ -101,9 +101,9 @@ def served(
     if (path / RECIPE).is_file():
         target = target_of("cpu", image) if (image := image_of_server(server)) else None
         return of_built(built_of(path, progress, target, single=single is not None), path, server)
-    repositories = [
-        replace(read, asked=asked.of) for read in find_repositories(path)
-    ]  # once: there may be a hundred thousand files
+    repositories = [  # once: there may be a hundred thousand files
+        replace(each, asked=asked.of, is_laid_out=path.is_dir()) for each in find_repositories(path)
+    ]
     message = f"this cannot be served, because check finds faults in {shown(path)}"
     destination = replace(here(server), single=single)
     if image:
@@ -137,7 +137,7 @@ def laid_out(
         return replace(next(find_repositories(repository)), asked=repositories[0].asked)
 
     declared = steps_with_packages(read(), here(server))
-    if not declared:
+    if not declared and not without_version(read()):
         return _served(name, path, repository, repositories, python)
     beside = folder / "with-packages" / repository.resolve().name
     beside.parent.mkdir()

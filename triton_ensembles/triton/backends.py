@@ -11,10 +11,11 @@ SERVER_BRANCHES, STUB_BRANCHES = "r22.07 to r26.08", "r22.07 to r26.07"
 KNOWN = ("tensorflow", "tensorrt", "onnxruntime", "openvino", "pytorch", "python")
 # dali_backend dali_model.h: a pipeline as Python is read where there is no serialized one.
 FALLBACK_FILES = {"dali": ("dali.py",)}
-# Those that load a file by its name; identity, repeat and square read none, and custom ones may do as they like.
+# Those that load a file by its name, and those that read none; custom ones may do as they like.
 LOADS_FILE = (*KNOWN, "dali", "fil")
+LOADS_NONE = ("identity", "repeat", "square")
 # Backends that NVIDIA publishes; a custom one may have any other name.
-BACKENDS = (*KNOWN, "dali", "fil", "vllm", "tensorrtllm", "identity", "repeat", "square", "armnn_tflite")
+BACKENDS = (*KNOWN, "dali", "fil", "vllm", "tensorrtllm", *LOADS_NONE, "armnn_tflite")
 # Those of its examples and of projects that ended: people build them themselves.
 UNBUNDLED = ("fastertransformer", "stateful", "hugectr", "hps", "minimal", "recommended", "bls", "iterative_sequence")
 # What people write for them.

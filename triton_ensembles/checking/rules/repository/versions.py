@@ -7,7 +7,7 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.repository import NOT_VERSIONS
 from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, rule, warning
-from triton_ensembles.triton.backends import FALLBACK_FILES, LOADS_FILE
+from triton_ensembles.triton.backends import FALLBACK_FILES, LOADS_FILE, LOADS_NONE
 
 GOOD = python_model()
 SOURCE = "core r24.10 model_lifecycle.cc VersionsToLoad"
@@ -69,7 +69,9 @@ def version_not_available(model: Model) -> Iterator[Finding]:
     cure = f"rename it to {re.sub(r'[^0-9]', '', near).lstrip('0')[:18] or '1'}" if near else "make a folder 1/"
     if model.is_ensemble and not near:
         cure += ", with a file in it, because git and some archivers drop empty folders"
-    yield Finding(model.place(near or ""), message, effect, cure)
+    needs_no_file = model.is_ensemble or model.backend.name in LOADS_NONE
+    makes = "1/.gitkeep" if needs_no_file and not near else ""
+    yield Finding(model.place(near or ""), message, effect, cure, makes=makes)
 
 
 @warning(
