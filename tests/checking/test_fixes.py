@@ -6,6 +6,7 @@ import pytest
 
 from tests.checking.reports import run
 from tests.checking.served import server_results
+from tests.repositories import write_chain
 from triton_ensembles.checking.examples import HEAD, ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.fixes import Fixes
 from triton_ensembles.checking.rule import Example
@@ -127,3 +128,15 @@ def test_a_file_that_may_not_be_written_stays(case: str, tmp_path: Path, monkeyp
     result = run("--fix", "--write", root)
     assert result.exit_code == 2 and "nothing was written" in result.output, result.output
     assert (root / "another/config.pbtxt").read_text() == text and path.read_text().startswith(text)
+
+
+def test_the_version_folder_that_git_drops_is_made(tmp_path: Path) -> None:
+    """The commonest fault of a clone: an ensemble's is empty."""
+    models = write_chain(tmp_path / "models")
+    (models / "six" / "1").rmdir()
+    shown = run("--fix", models)
+    assert "six/1/.gitkeep" in shown.output and not (models / "six" / "1").exists()
+    assert "no faults" in run("--fix", "--write", models).output
+    assert (models / "six" / "1" / ".gitkeep").is_file()
+    (models / "double" / "1").rename(models / "double" / "one")
+    assert "1/.gitkeep" not in run("--fix", models).output  # an empty folder is no cure for a step

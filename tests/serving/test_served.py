@@ -70,3 +70,12 @@ def test_a_folder_without_models_and_one_of_several_repositories_are_refused(cha
     pack(chain, tmp_path / "b.tar.gz")
     with pytest.raises(EnsembleError, match=r"several here: .*a\.tar\.gz.*name those"):
         served(tmp_path, tmp_path)
+
+
+def test_an_ensemble_whose_version_folder_git_dropped_is_served_and_packed(tmp_path: Path) -> None:
+    models = write_chain(tmp_path / "models")
+    (models / "six" / "1").rmdir()
+    for path in (models, models / "six"):
+        found = served(path, tmp_path)
+        assert (found.repository / "six" / "1").is_dir() and dict(found.files())["six/1"].is_dir()
+    assert not (models / "six" / "1").exists()
