@@ -129,10 +129,11 @@ def _subjects(repositories: Sequence[Repository], destination: Destination) -> I
 
 
 def _no_model(path: Path) -> EnsembleError:
-    near = [file for pattern in ("*", "*/*") for file in sorted(path.glob(pattern)) if is_near_config(file.name)]
+    files = (file for pattern in ("*", "*/*") for file in sorted(path.glob(pattern)) if file.is_file())
+    near = [file for file in files if is_near_config(file.name)]
     name_one = "name the model repository (the folder whose folders are the models) or a .tar.gz"
     cure = f"rename {shown(near[0])} to {CONFIG}" if near else name_one
-    message = f"there is no model here: neither this folder nor one in it has a {CONFIG}"
+    message = f"there is no model here: neither this folder nor one below it has a {CONFIG}"
     return EnsembleError(message, path=path, cure=cure)
 
 

@@ -21,6 +21,7 @@ from triton_ensembles.checking.config_file import ConfigFile
 from triton_ensembles.checking.extensions import Build, SourceForm, source_forms
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.model_files.read import FileReader
+from triton_ensembles.checking.repository_search import repository_folders
 from triton_ensembles.checking.text.parsed import Path as FieldPath
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
@@ -310,16 +311,19 @@ class Repository:
 
 def find_repositories(path: Path) -> Iterator[Repository]:
     """The repositories at ``path``. A file is an archive. A folder is one repository when it, or a folder in it, has a
-    config.pbtxt; otherwise each folder in it that does is one, and so is each .tar.gz in it, but no hidden one."""
-    if not path.is_dir() or is_repository(path):
+    config.pbtxt; otherwise those below it are, at any depth, and so is each .tar.gz in it, but no hidden one."""
+    if not path.is_dir():
         yield _repository(path)
         return
-    children = (
-        child
-        for child in sorted(path.glob("[!.]*"))  # the folders of .git have digits for names, as versions have
-        if (child.is_dir() and is_repository(child)) or (child.is_file() and is_archive(child.name))
-    )
-    for number, child in enumerate(children):
+    found = list(repository_folders(path, _has_recipe)) or ([path] if is_repository(path) else [])
+    folders = [folder for folder in found if not {*found}.intersection(folder.parents)]
+    if folders == [path]:
+        yield _repository(path)
+        return
+    children = sorted(path.glob("[!.]*"))  # the folders of .git have digits for names, as versions have
+    folders = folders or [child for child in children if child.is_dir() and is_repository(child)]
+    archives = (child for child in children if child.is_file() and is_archive(child.name))
+    for number, child in enumerate((*folders, *archives)):
         if number == MOST_REPOSITORIES:
             raise EnsembleError(f"there are more than {number} repositories here", path=path, cure="name some of them")
         yield _repository(child)

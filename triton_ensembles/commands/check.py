@@ -20,6 +20,7 @@ from triton_ensembles.commands.common import check_options, options
 from triton_ensembles.commands.common.arguments import asked, path_of, with_packages
 from triton_ensembles.commands.common.option_rules import excludes, needs
 from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.triton.destination import Destination
 
 _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
@@ -128,6 +129,8 @@ def check_command(
             return [replace(repository, asked=packages.of) for repository in repositories_at(chosen)]
 
         repositories = read()
+        if not {repository.path for repository in repositories} <= {*chosen}:
+            click.echo(f"found: {most_of([repository.shown for repository in repositories])}", err=True)
         run = running.run(where)
         report = _compared(report_on(repositories, chosen, destination, run), baseline, destination, has_run=bool(run))
         if fix:

@@ -1,24 +1,19 @@
 """The model repository in what --from names, and the model in it."""
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from triton_ensembles.checking.python.model_calls import callees, entrances
 from triton_ensembles.checking.repository import Repository, find_repositories
+from triton_ensembles.checking.repository_search import folders_in, holds_model, repository_folders
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.spelling import listed, most_of, nearest
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.sagemaker.contract import ENSEMBLE
-from triton_ensembles.starter.copying import SKIPPED
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 
 _LONGEST = 1 << 20  # bytes that are looked at of a file that cannot be read otherwise
-_DEEPEST = 6  # folders between the one that is named and the repository in it
-_MOST_FOLDERS = 20_000
-_NO_REPOSITORIES = frozenset({"node_modules", "site-packages", "venv", ".venv"})
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,8 @@ def find_repository(path: Path, model: str, name: str) -> ModelRepository:
         message = f"this is an ensemble of a project already: it has an {RECIPE}"
         cure = "copy the folder, and what its recipe names, into the other project"
         raise EnsembleError(message, path=path, cure=cure)
-    repositories = [_read(folder, name) for folder in _repositories(path)]
+    found = [folder for folder in repository_folders(path, _has_recipe) if not _has_recipe(folder)]
+    repositories = [_read(folder, name) for folder in found]
     if not repositories:
         message = f"there is no model here: neither in this folder nor below it is a {CONFIG}"
         cure = "name the folder whose folders are the models, each with a config.pbtxt, or a .tar.gz of it"
@@ -120,31 +116,13 @@ def _chosen(repository: ModelRepository, model: str) -> str:
     return names[0]
 
 
-def _repositories(path: Path) -> Iterator[Path]:
-    """``path`` if it is a repository or a model, and the folders below it that are; none is inside of a model."""
-    if _is_model(path):
-        yield path
-        return
-    waiting, seen = [(path, 0)], 0
-    while waiting:
-        folder, depth = waiting.pop(0)
-        inside = [child for child in _folders(folder) if child.name not in _NO_REPOSITORIES]
-        models = [child for child in inside if _is_model(child)]
-        if models:
-            yield folder
-        seen += len(inside)
-        if depth < _DEEPEST and seen < _MOST_FOLDERS:
-            waiting += [(child, depth + 1) for child in inside if child not in models and _is_searched(child)]
-
-
-def _is_searched(folder: Path) -> bool:
-    """Not what links lead to, and not the ensembles of a project."""
-    return not folder.is_symlink() and not (folder / RECIPE).is_file()
+def _has_recipe(folder: Path) -> bool:
+    return (folder / RECIPE).is_file()  # of an ensemble of a project
 
 
 def _read(folder: Path, name: str) -> ModelRepository:
-    alone = _is_model(folder)
-    places = {"": folder} if alone else {child.name: child for child in _folders(folder) if _is_model(child)}
+    alone = holds_model(folder)
+    places = {"": folder} if alone else {child.name: child for child in folders_in(folder) if holds_model(child)}
     configs: dict[str, ModelConfig] = {}
     faults: dict[str, EnsembleError] = {}
     for key, place in places.items():
@@ -157,18 +135,6 @@ def _read(folder: Path, name: str) -> ModelRepository:
                 faults[key or name] = error
         configs[key or config.name or name] = config
     return ModelRepository(folder, configs, faults, is_model=alone)
-
-
-def _is_model(folder: Path) -> bool:
-    if (folder / CONFIG).is_file():
-        return True
-    return any(child.name.isdecimal() and any(child.glob("model.*")) for child in _folders(folder))
-
-
-def _folders(path: Path) -> list[Path]:
-    with os.scandir(path) as children:
-        folders = (Path(child.path) for child in children if child.is_dir() and child.name not in SKIPPED)
-        return sorted(folder for folder in folders if not folder.name.startswith("."))
 
 
 def beginning(path: Path) -> bytes:

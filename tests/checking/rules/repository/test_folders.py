@@ -7,7 +7,9 @@ import pytest
 
 from tests.checking import test_cases
 from tests.checking.packing import MODEL_PY, Content, ensemble_of, python_step, write_folder
+from tests.checking.reports import run
 from tests.checking.test_cases import example, read
+from tests.repositories import write_chain
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import IDENTITY
 from triton_ensembles.checking.staging_example import stage
@@ -70,3 +72,24 @@ def test_one_bad_model_is_said_to_cost_all(
     effect = next(fault.effect for fault in faults if fault.rule in rules)
     assert effect.endswith(LOST) is costs_all
     assert effect.startswith("the model loads") is not (costs_all or bool(instance))
+
+
+def test_repositories_below_a_git_root_are_found_and_named(tmp_path: Path) -> None:
+    """Otherwise check in half of all projects finds nothing, or takes folders of code for models."""
+    for place in ("deploy/triton/models", "services/speech/repository"):
+        write_chain(tmp_path / place)
+    for other in ("src/1/code.py", "config/config.py", ".git/1/model.py", "dist/models/m/config.pbtxt"):
+        (tmp_path / other).parent.mkdir(parents=True)
+        (tmp_path / other).touch()
+    result = run(tmp_path)
+    assert "no faults in 2 repositories" in result.stdout
+    assert f"found: {tmp_path}/deploy/triton/models and {tmp_path}/services/speech/repository" in result.stderr
+    (tmp_path / "deploy/triton/models/six/config.pbtxt").write_text("max_batchsize: 1")
+    assert "models/six/config.pbtxt:1" in run(tmp_path).stdout
+
+
+def test_a_folder_of_code_is_no_misspelt_config(tmp_path: Path) -> None:
+    (tmp_path / "config.pbtxt.d").mkdir()
+    (tmp_path / "config").mkdir()
+    result = run(tmp_path)
+    assert "there is no model here" in result.stderr and "rename" not in result.stderr
