@@ -79,7 +79,7 @@ class Requirements:
 
     def add_file(self, path: Path, depth: int = 0, *, constrains: bool = False) -> None:
         """Add the lines of a requirements file, or of one of constraints."""
-        text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
+        text = path.read_text(encoding="utf-8-sig", errors="replace").replace("\\\n", " ")
         self.files.append(path)
         lines = [line.strip() for line in _COMMENT.sub("", text).splitlines() if line.strip()]
         for line in lines:

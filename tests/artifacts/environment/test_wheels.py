@@ -1,5 +1,6 @@
 """Wheels unpacked into a folder, for Pythons and machines other than this one."""
 
+import os
 import re
 import subprocess
 import sys
@@ -97,3 +98,12 @@ def test_packages_are_chosen_that_accept_the_numpy_of_the_stub(wheel_index: Path
     assert install_wheels(["frame"], tmp_path / "packages", **options) == {"frame": "1.0", "numpy": "1.26.4"}
     with pytest.raises(WheelError, match=r"contradict each other: .*frame 2\.0 depends on numpy>=2"):
         install_wheels(["frame==2.0"], tmp_path / "others", **options)
+
+
+def test_an_index_that_is_away_is_not_a_package_without_a_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("CONFIG_FILE", os.devnull), ("INDEX_URL", "http://127.0.0.1:9/simple"), ("RETRIES", "1")):
+        monkeypatch.setenv(f"PIP_{name}", value)
+    with pytest.raises(EnsembleError, match="wheels of alpha: it does not reach its index; see to pip's access"):
+        install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=(2, 35))

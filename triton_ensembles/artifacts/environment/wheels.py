@@ -36,6 +36,7 @@ _MISSING = re.compile(
     r"Could not find a version that satisfies the requirement (?P<requirement>.+?) "
     r"(?:\(from (?!versions)(?P<parents>.*?)\) )?\(from versions: (?P<versions>.*)\)"
 )
+_UNREACHED = re.compile(r"WARNING: Retrying \(|Could not fetch URL|There was a problem confirming the ssl certificate")
 _CONFLICT = re.compile(r"The conflict is caused by:\n(?P<lines>(?:    .+\n)+)")
 
 
@@ -121,15 +122,18 @@ def _download(
     except ProgramError as error:
         if pins.given:
             raise pins.refusal(error.reason) from error
-        if missing := _MISSING.search(error.output):
+        unreached = _UNREACHED.search(error.output)
+        if (missing := _MISSING.search(error.output)) and not unreached:
             raise _no_wheel(missing, python, glibc) from error
         if conflict := _CONFLICT.search(error.output):
             lines = [line.strip() for line in conflict["lines"].splitlines()]
             packages = [line.removeprefix("The user requested ").split()[0] for line in reversed(lines)]
             message = f"these requirements contradict each other: {'; '.join(lines)}"
             raise WheelError(message, packages, "correct the versions") from error
-        message = f"pip cannot download wheels of {', '.join(requirements)}: {error.reason}"
-        raise EnsembleError(message, cure="see to pip's access to its index") from error
+        reason = "it does not reach its index" if unreached else error.reason
+        message = f"pip cannot download wheels of {', '.join(requirements)}: {reason}"
+        cure = "see to pip's access to its index; what was installed once needs none"
+        raise EnsembleError(message, cure=cure) from error
 
 
 def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, ...]) -> WheelError:
@@ -140,7 +144,7 @@ def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, ...]) -> Wh
     message = f"no wheel brings {request} for Python {python} and glibc {'.'.join(map(str, glibc))}"
     if versions:
         return WheelError(message, names, f"ask for a version that has one: the newest are {most_of(versions[-3:])}")
-    return WheelError(message, names, 'use a packed environment (kind = "folder") for what no wheel brings')
+    return WheelError(message, names, f"build one with `pip wheel {names[0]}` under that Python, and name its file")
 
 
 def _download_for(python: str, glibc: tuple[int, ...]) -> Iterator[str]:

@@ -64,6 +64,9 @@ def make_declared(declared: Declared, target: Target, home: Installation, store:
             )
         except WheelError as error:
             raise EnsembleError(f"{declared.place}: {error.message}", cure=error.cure) from error
+        except EnsembleError as error:
+            cure = f"renew its hashes for Python {python}, or take them out" if asked.pins else error.cure
+            raise EnsembleError(f"{declared.place}: {error.message}", cure=cure) from error
         files, failed = import_all(output, modules_in(output), program)
         compile_with([program], output, files)
         return {"packages": packages, "size": size_of(output), FAILED: failed}
