@@ -29,7 +29,7 @@ def test_nothing_is_unpacked_that_no_step_imports_or_the_recipe_leaves_out(wheel
     site, without = tmp_path / "site", ["*/site-packages/beta*"]
     assert install_wheels(["alpha"], site, python="3.10", glibc=(2, 35), exclude=without) == {"alpha": "1.0"}
     notes = {f"alpha-1.0.dist-info/{name}" for name in ("METADATA", "WHEEL", "top_level.txt")}
-    assert set(files_in(site)) == {"alpha/__init__.py", "alpha_more.py", *notes}
+    assert set(files_in(site)) == {"alpha/__init__.py", "alpha/tests/__init__.py", "alpha_more.py", *notes}
     assert files_in(site)["alpha-1.0.dist-info/top_level.txt"] == b"alpha\nalpha_more\n"
 
 
@@ -47,7 +47,7 @@ def test_dependencies_are_those_of_the_python_that_is_asked_for(wheel_index: Pat
 def test_a_package_without_a_wheel_is_refused_by_name(wheel_index: Path, tmp_path: Path, tag: str) -> None:
     add_wheel(wheel_index, "alpha", requires="beta==2.0")
     add_wheel(wheel_index, "beta", "2.0", tag)
-    wanted = "no wheel brings beta==2.0 (which alpha requires) for Python 3.10 and glibc 2.35; use a packed environment"
+    wanted = "no wheel brings beta==2.0 (which alpha requires) for Python 3.10 and glibc 2.35; build one with `pip wheel beta`"
     with pytest.raises(WheelError, match=re.escape(wanted)) as refusal:
         install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=(2, 35))
     assert refusal.value.packages == ("beta", "alpha")

@@ -9,7 +9,19 @@ _PYTHONS = ("lib/python3.[0-9]", "lib/python3.[0-9][0-9]")
 _STANDARD_LIBRARY = ("test", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data")
 _SITE = "*/site-packages"
 # Large packages, whose tests, type stubs and Cython sources nothing reads at run time.
-_TESTED = ("numpy", "scipy", "pandas", "sklearn", "statsmodels", "matplotlib", "pyarrow", "networkx", "numba", "joblib")
+_TESTED = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "sklearn",
+    "statsmodels",
+    "matplotlib",
+    "pyarrow",
+    "networkx",
+    "numba",
+    "sympy",
+    "mpmath",
+)
 _TYPED = ("numpy", "scipy", "pandas", "sklearn", "torch", "tokenizers", "onnx", "cv2", "google/protobuf")
 
 #: For all environments. Byte code is left out because its time stamps are wrong after unpacking; :mod:`.inspection`
