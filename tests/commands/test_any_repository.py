@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from checkout import ROOT
 from tests.commands.projects import run_in
 from tests.files import write_files
-from tests.repositories import pack, write_chain, write_step
+from tests.repositories import pack, write_chain, write_ensemble, write_step
 from tests.running import lines_until, port_options, running
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.commands.cli import main
@@ -200,6 +200,17 @@ def test_a_repository_is_fused_without_a_recipe_and_a_warning_is_only_said(folde
     assert "commit it" not in result.stderr
     warning = "models/double/v2: warning[version-folder-ignored]"
     assert warning in result.stderr and warning in run(["build", "models"]).stderr
+
+
+def test_one_of_several_ensembles_is_fused_by_its_name(folder: Path) -> None:
+    write_ensemble(folder / "models", "twice", ("double", "double"))
+    refused = run(["build", "models", "--target", "fused"])
+    assert refused.exit_code == 1 and "choose one: --model six" in refused.stderr
+    assert run(["build", "models", "--target", "fused", "--model", "twice"]).exit_code == 0
+    assert (folder / "dist" / "fused" / "twice.tar.gz").is_file()
+    assert run(["build", "models", "--model", "double"]).exit_code == 0
+    with tarfile.open(folder / "dist" / "double.tar.gz") as packed:
+        assert {name.split("/")[0] for name in packed.getnames()} == {"double"}
 
 
 def test_a_repository_that_lacks_something_is_not_fused_and_the_recipe_is_offered(

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from checkout import ENSEMBLES
+from tests.repositories import write_chain, write_ensemble
 from triton_ensembles.checking.examples import ensemble, step
 from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.rule import Example
@@ -19,7 +20,7 @@ from triton_ensembles.graphs.dag import Graph, Tensor, graph_of
 from triton_ensembles.graphs.mermaid import mermaid
 from triton_ensembles.graphs.picture import picture, place
 from triton_ensembles.graphs.read import read_graph
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, UsageError
 from triton_ensembles.triton.model_config import parse_config
 
 
@@ -158,3 +159,15 @@ def test_names_are_drawn_escaped(format: str) -> None:
     if format == "svg":
         words = {text.strip() for text in ElementTree.fromstring(text).itertext()}
         assert words >= {names[0], names[3], names[4], "\\xff\\x1b", "\\u202eevil\\u200b\\ufeff"}
+
+
+def test_one_of_several_ensembles_is_drawn_under_its_name_with_what_its_steps_are(tmp_path: Path) -> None:
+    models = write_chain(tmp_path / "models")
+    write_ensemble(models, "twice", ("double", "double"))
+    with pytest.raises(UsageError, match="there are 2 ensembles here: six and twice; choose one: --model six"):
+        read_graph(models)
+    for drawn in (read_graph(models, "twice"), read_graph(models / "twice")):
+        assert drawn.name == "twice" and [step.model for step in drawn.steps] == ["double", "double"]
+        assert b"unknown model" not in picture(drawn, "svg")
+    with pytest.raises(UsageError, match="no ensemble here called 'tvice'"):
+        read_graph(models, "tvice")

@@ -26,6 +26,7 @@ from triton_ensembles.commands.common.builds import build_all, pack_all
     help="cpu, fused: load each archive once in the server on this machine, and send each of its models a request, as "
     "check --run does; one that fails is not put into dist/. One that was proven and is unchanged is not loaded again.",
 )
+@click.option("--model", metavar="MODEL", default="", help="PATH: the ensemble or model to build, of several.")
 @click.option("--locked", is_flag=True, help="For CI: refuse to write or renew the locks of the environments.")
 def build(
     names: tuple[str, ...],
@@ -34,6 +35,7 @@ def build(
     single: bool,
     engines_from: Path | None,
     prove: bool,
+    model: str,
     locked: bool,
 ) -> None:
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
@@ -56,6 +58,7 @@ def build(
       build bert_trt --target gpu --image 24.09 --engines-from DIR
       build path/to/models                          dist/models.tar.gz, from any model repository
       build path/to/models --target fused           dist/fused/models.tar.gz, its ensemble as one model
+      build path/to/models --target fused --model a dist/fused/a.tar.gz, one of several
 
     \b
     --format json: {"archives": [{name, archive, size, sha256, weights, changed}],
@@ -66,8 +69,10 @@ def build(
     if selected.paths:
         if selected.ensembles:
             raise click.UsageError(f"build ensembles and paths apart: {selected.ensembles[0]} is an ensemble")
-        pack_all(selected, made_for, Proof.ANSWERS if prove else Proof.LOADS)
+        pack_all(selected, made_for, Proof.ANSWERS if prove else Proof.LOADS, model)
         return
+    if model:
+        raise click.UsageError("--model is for a PATH")
     if engines_from and chosen_target.target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
     if prove and chosen_target.target == "gpu":

@@ -19,10 +19,11 @@ _FORMATS = {".mmd": "mermaid", ".svg": "svg", ".png": "png", ".pdf": "pdf"}
 @click.argument("name")
 @click.option("--format", "style", type=click.Choice(list(_FORMATS.values())), help="Default: by FILE, or mermaid.")
 @click.option("-o", "--output", "file", type=options.NEW_FILE, help="Write to FILE: .mmd, .svg, .png or .pdf.")
-def graph(name: str, style: str | None, file: Path | None) -> None:
+@click.option("--model", metavar="MODEL", default="", help="The ensemble to draw, where there are several.")
+def graph(name: str, style: str | None, file: Path | None, model: str) -> None:
     """Draw the DAG of an ensemble: steps, tensors, data types, dims and batching.
 
-    NAME is a folder of ensembles/, or the path of any Triton model repository or .tar.gz.
+    NAME is a folder of ensembles/, or the path of any Triton model repository, ensemble or .tar.gz.
 
     \b
       graph bert_trt                   mermaid, for a README
@@ -30,7 +31,7 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
       graph dist/gpu/bert_trt.tar.gz   what is in an archive, a fused one too
     """
     style = style or _format_of(file)
-    drawn = read_graph(path_of(name))
+    drawn = read_graph(path_of(name), model)
     if style == "mermaid":
         data = mermaid(drawn).encode()
     else:

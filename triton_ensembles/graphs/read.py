@@ -17,37 +17,43 @@ from triton_ensembles.runtime.fused.plan import DIGEST, PLAN
 from triton_ensembles.triton.model_config import ModelConfig
 
 
-def read_graph(path: Path) -> Graph:
-    """The graph of the ensemble at ``path``. Raises :class:`EnsembleError`: there is none, or several, or a part of it
-    cannot be read."""
+def read_graph(path: Path, model: str = "") -> Graph:
+    """The graph of the ensemble at ``path``, or of the ``model`` there. Raises :class:`EnsembleError`: there is none,
+    or several, or a part of it cannot be read."""
     cure = f"fix what this reports: {COMMAND} check {shown(path)}"
     try:
         repositories = repositories_at([path])
-        graphs = [drawing for repository in repositories for drawing in _graphs(repository)]
+        if repositories[0].is_one_model and repositories[0].ensembles and path.is_dir():  # whose steps are beside it
+            return read_graph(path.resolve().parent, path.resolve().name)
+        graphs = [drawing for repository in repositories for drawing in _graphs(repository, model)]
     except UnknownValueError:
         message = "this cannot be drawn, because a part of it cannot be read"
         raise EnsembleError(message, path=path, cure=cure) from None
-    if not graphs and any(repository.ensembles for repository in repositories):
+    if not graphs and not model and any(repository.ensembles for repository in repositories):
         message = "each ensemble here is a step of another one, so that none of them can run"
         raise EnsembleError(message, path=path, cure=cure)
     if len(graphs) != 1:
         names = most_of(graph.name for graph in graphs) if graphs else ""
         message = f"there are {len(graphs)} ensembles here: {names}" if graphs else "there is no ensemble here"
-        raise UsageError(message, path=path, cure="name the repository of one ensemble")
+        message += f" called {model!r}" if model and not graphs else ""
+        raise UsageError(message, path=path, cure=f"choose one: --model {graphs[0].name}" if graphs else "")
     return graphs[0]
 
 
-def _graphs(repository: Repository) -> list[Graph]:
-    """The graph of each ensemble that is not a step of another one, and of each fused ensemble."""
+def _graphs(repository: Repository, chosen: str) -> list[Graph]:
+    """The graph of each ensemble that is not a step of another one, and of each fused one; or of the chosen one."""
     configs = {model.folder: model.written for model in repository.models if model.has_config}
     outer = _outer(repository)
-    title = repository.path.name
+    if chosen and (inner := [(each, each.written) for each in repository.ensembles if each.folder == chosen]):
+        outer = inner
     fused = [_graph_of_plan(model.folder, model.written, plan) for model in repository.models if (plan := _plan(model))]
-    drawn = []
+    drawn = {}
     for model, config in outer:
         calls = calls_between(repository, {step.model_name for step in config.ensemble_scheduling.step})
-        drawn.append(graph_of(title if len(outer) == 1 else model.folder, config, configs, calls))
-    return fused + drawn
+        title = repository.path.resolve().name if repository.builds else model.folder
+        drawn[model.folder] = graph_of(title, config, configs, calls)
+    graphs = fused + list(drawn.values())
+    return [graph for graph in graphs if not chosen or graph.name == chosen]
 
 
 def _outer(repository: Repository) -> list[tuple[Model, ModelConfig]]:

@@ -26,6 +26,7 @@ def implied(
     progress: Progress,
     asked: Asked = NOTHING,
     image: str = "",
+    model: str = "",
 ) -> BuildRequest:
     """The request for dist/NAME.tar.gz, with the files of ``repository`` as they are, or for dist/fused/NAME.tar.gz.
 
@@ -33,6 +34,7 @@ def implied(
         scratch: an empty folder for what is linked or copied; the caller removes it after the build.
         asked: the packages of its Python steps that the command line names.
         image: of the archive with the files as they are; a fused one is for that of the target.
+        model: the ensemble, or the model that calls others, to build, where there are several.
 
     Raises:
         EnsembleError: there is no model, ``check`` finds errors, or something is missing that only the user can say.
@@ -41,12 +43,13 @@ def implied(
         cure = "name the folder that it was packed from"
         raise EnsembleError("this is an archive already", path=repository, cure=cure)
     if not target.fuses:
+        repository = repository / model
         single = target.destination.single
         as_it_is = served(repository, scratch, progress, single, image=image, asked=asked)
         return as_written(as_it_is, places, proof)
-    name, notes = repository.resolve().name, Notes()
+    name, notes = model or repository.resolve().name, Notes()
     check_name(name)
-    found, _, environments = import_models(repository, "", scratch, name, notes, asked)
+    found, _, environments = import_models(repository, model, scratch, name, notes, asked)
     notes.left += [line for packages in environments if not packages.requirements for line in packages.left()]
     if notes.left:
         message = f"{shown(repository)} needs a recipe first: {'; '.join(notes.left)}"

@@ -68,8 +68,9 @@ def build_all(
     return results
 
 
-def pack_all(names: Chosen, target: Target, proof: Proof) -> None:
+def pack_all(names: Chosen, target: Target, proof: Proof, model: str = "") -> None:
     """Pack the repositories at paths, or build them fused, into dist/ of the project, or of the current folder.
+    ``model``: the one of each to build, where there are several.
 
     Raises :class:`EnsembleError`: some failed; the message sums up which, after all have been tried."""
     failures = output.Failures(len(names.paths), "could not be packed", "repositories")
@@ -78,9 +79,8 @@ def pack_all(names: Chosen, target: Target, proof: Proof) -> None:
     for path in names.paths:
         with failures.of(path.name), tempfile.TemporaryDirectory(prefix="build-") as scratch:
             started, progress = time.monotonic(), timed_progress(path.name)
-            built = build(
-                implied(path, target, places, proof, Path(scratch), progress, names.asked, names.image), progress
-            )
+            chosen = (names.asked, names.image, model)
+            built = build(implied(path, target, places, proof, Path(scratch), progress, *chosen), progress)
             unchanged = "" if built.changed else ", unchanged"
             _report(built, f"proven in {time.monotonic() - started:.1f} s{unchanged}", is_result=True)
             results.append(built)
