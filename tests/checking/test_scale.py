@@ -13,7 +13,7 @@ from tests.work import calls_of
 from triton_ensembles.checking.checker import check, check_repositories
 from triton_ensembles.checking.examples import io_tensor
 from triton_ensembles.checking.fault import Severity
-from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.triton.destination import Destination
 
 pytestmark = pytest.mark.slow

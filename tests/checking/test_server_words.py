@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.checking.server_words import place_in
 
 CODE = """\

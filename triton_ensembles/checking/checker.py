@@ -14,7 +14,8 @@ from triton_ensembles.checking.fault import Fault, Place, Severity
 from triton_ensembles.checking.probe import Probe
 from triton_ensembles.checking.python.flow import When
 from triton_ensembles.checking.registry import RULES
-from triton_ensembles.checking.repository import Form, Model, Repository, find_repositories
+from triton_ensembles.checking.repository import Form, Model, Repository
+from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.checking.rule import ANYWHERE, Rule, Scope, Server
 from triton_ensembles.checking.sources import Sources, suppressions_of
 from triton_ensembles.checking.suppression.accepted import Accepted, split

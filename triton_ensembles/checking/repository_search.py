@@ -1,14 +1,77 @@
-"""Where model repositories lie below a folder, such as the root of somebody's git repository."""
+"""The repositories that a path stands for, which may be the root of somebody's git repository."""
 
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from triton_ensembles.archive.folder import read_folder
+from triton_ensembles.archive.tar import read_archive
+from triton_ensembles.archive.tree import Problem, Tree, is_archive
+from triton_ensembles.checking.extensions import source_forms
+from triton_ensembles.checking.model_files.read import FileReader
+from triton_ensembles.checking.repository import Form, Repository
+from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import shown as shown_path
 from triton_ensembles.triton.model_config import CONFIG
 
+MOST_REPOSITORIES = 1000  # in one folder
+MOST_MODELS = 5000  # of one repository; checking one takes some milliseconds
 _DEEPEST = 6  # folders between the one that is named and a repository
 _MOST_FOLDERS = 20_000
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "build", "dist"})
+
+
+def find_repositories(path: Path) -> Iterator[Repository]:
+    """The repositories at ``path``. A file is an archive. A folder is one repository when it, or a folder in it, has a
+    config.pbtxt; otherwise those below it are, at any depth, and so is each .tar.gz in it, but no hidden one."""
+    if not path.is_dir():
+        yield _repository(path)
+        return
+    found = list(repository_folders(path, _has_recipe)) or ([path] if is_repository(path) else [])
+    folders = [folder for folder in found if not {*found}.intersection(folder.parents)]
+    if folders == [path]:
+        yield _repository(path)
+        return
+    children = sorted(path.glob("[!.]*"))  # the folders of .git have digits for names, as versions have
+    folders = folders or [child for child in children if child.is_dir() and is_repository(child)]
+    archives = (child for child in children if child.is_file() and is_archive(child.name))
+    for number, child in enumerate((*folders, *archives)):
+        if number == MOST_REPOSITORIES:
+            raise EnsembleError(f"there are more than {number} repositories here", path=path, cure="name some of them")
+        yield _repository(child)
+
+
+def _repository(path: Path) -> Repository:
+    if not path.is_dir():
+        return Repository(path, shown_path(path), Form.ARCHIVE, _limited(read_archive(path, FileReader())))
+    form = Form.SOURCE if _has_recipe(path) else Form.FOLDER
+    return Repository(path, shown_path(path), form, _limited(read_folder(path)))
+
+
+def _limited(tree: Tree) -> Tree:
+    """The tree, or none of it when it has too many models: nothing can be concluded from a part of them."""
+    count = len(tree.folders())
+    if count <= MOST_MODELS or tree.get(CONFIG):
+        return tree
+    return Tree((), [Problem("repository-too-large", "", f"it has {count} folders, each of which is a model")])
+
+
+def is_repository(folder: Path) -> bool:
+    """Return whether ``folder`` is a model, contains one, or has a recipe."""
+    if _has_recipe(folder) or (folder / CONFIG).is_file() or any(folder.glob("[0-9]*/model.*")):
+        return True
+    with os.scandir(folder) as children:
+        return any(is_model(child.path) for child in children if child.is_dir())
+
+
+def _has_recipe(folder: Path) -> bool:
+    return any((folder / form.recipe).is_file() for form in source_forms())
+
+
+def is_model(folder: str | Path) -> bool:
+    """Return whether ``folder`` has a config.pbtxt or a version folder."""
+    with os.scandir(folder) as children:
+        return any(child.name == CONFIG or (child.name.isdecimal() and child.is_dir()) for child in children)
 
 
 def repository_folders(path: Path, is_other: Callable[[Path], bool] = lambda _: False) -> Iterator[Path]:

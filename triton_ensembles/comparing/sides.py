@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.archive.tree import is_archive
-from triton_ensembles.checking.repository import Repository, find_repositories, is_repository
+from triton_ensembles.checking.repository import Repository
+from triton_ensembles.checking.repository_search import find_repositories, is_repository
 from triton_ensembles.comparing.comparison import Comparison, compare, one_sided
 from triton_ensembles.comparing.content import Content
 from triton_ensembles.ground.errors import EnsembleError

@@ -16,7 +16,7 @@ from triton_ensembles.building.made.declared_packages import FAILED, make_declar
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.checking.imported_packages import PROVIDERS
 from triton_ensembles.checking.python.source import PythonFile
-from triton_ensembles.checking.repository import Form, Model, Repository
+from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.rules.model_py.step_imports import missing_imports, steps_with_packages
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
@@ -68,11 +68,8 @@ def put_beside(
 
 def without_version(repository: Repository) -> list[Model]:
     """The ensembles that lack the empty version folder which Triton demands, and which git does not keep."""
-    return [
-        model
-        for model in repository.models_read
-        if model.is_ensemble and not model.versions and model.has_config and repository.form is Form.FOLDER
-    ]
+    ensembles = (model for model in repository.models_read if model.is_ensemble and model.has_config)
+    return [each for each in ensembles if not any(name.isdecimal() for name in each.tree.folders(each.root))]
 
 
 def _links_of(step: Model, packages: Path) -> Iterator[tuple[str, Path]]:

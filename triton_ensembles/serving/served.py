@@ -28,7 +28,8 @@ from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.environments import environment_of, has_stub
-from triton_ensembles.checking.repository import Repository, find_repositories, is_model, is_repository
+from triton_ensembles.checking.repository import Repository
+from triton_ensembles.checking.repository_search import find_repositories, is_model, is_repository
 from triton_ensembles.checking.rules.model_py.step_imports import steps_with_packages
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError, UsageError, shown
@@ -136,8 +137,9 @@ def laid_out(
     def read() -> Repository:
         return replace(next(find_repositories(repository)), asked=repositories[0].asked)
 
-    declared = steps_with_packages(read(), here(server))
-    if not declared and not without_version(read()):
+    first = repositories[0] if repository is path else read()
+    declared = steps_with_packages(first, here(server))
+    if not declared and not without_version(first):
         return _served(name, path, repository, repositories, python)
     beside = folder / "with-packages" / repository.resolve().name
     beside.parent.mkdir()

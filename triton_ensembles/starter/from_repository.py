@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from triton_ensembles.checking.python.model_calls import callees
-from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import remove
 from triton_ensembles.ground.spelling import most_of

@@ -5,8 +5,8 @@ from functools import cached_property
 from pathlib import Path
 
 from triton_ensembles.checking.python.model_calls import callees, entrances
-from triton_ensembles.checking.repository import Repository, find_repositories
-from triton_ensembles.checking.repository_search import folders_in, holds_model, repository_folders
+from triton_ensembles.checking.repository import Repository
+from triton_ensembles.checking.repository_search import find_repositories, folders_in, holds_model, repository_folders
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.spelling import listed, most_of, nearest
 from triton_ensembles.project.recipe.places import RECIPE

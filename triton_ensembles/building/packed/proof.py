@@ -12,7 +12,7 @@ from pathlib import Path
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.checking.probe import Probe
-from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.checking.single_model import named_in
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.progress import Progress

@@ -15,7 +15,7 @@ from triton_ensembles.building.planned.environment_forms import refuse_old_image
 from triton_ensembles.building.planned.model_selection import SelectedModel, select_models
 from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.python.model_calls import calls_between
-from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.examples.place import FOLDER as EXAMPLES

@@ -15,7 +15,8 @@ from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, is_text
 from triton_ensembles.checking.checker import report_on
 from triton_ensembles.checking.formats.text import error_lines
 from triton_ensembles.checking.model_files.read import FileReader
-from triton_ensembles.checking.repository import Form, Repository, find_repositories
+from triton_ensembles.checking.repository import Form, Repository
+from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.checking.rule import ANYWHERE
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import parse_json

@@ -7,7 +7,7 @@ from pathlib import Path
 from triton_ensembles.archive.manifest import one_python
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places, Weights
-from triton_ensembles.checking.repository import find_repositories
+from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.checking.sagemaker import served_models
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import Chosen
