@@ -177,6 +177,19 @@ def test_options_of_builds_are_refused_with_paths(folder: Path, option: str) -> 
         assert f"{option.partition('=')[0]} is for what is built, and" in result.stderr
 
 
+def test_packages_of_the_command_line_are_those_of_the_steps(folder: Path) -> None:
+    step = folder / "models" / "double" / "1" / "model.py"
+    step.write_text("import pandas\n" + step.read_text())
+    (folder / "mine.txt").write_text("pandas\n")
+    missing = run(["check", "models"])
+    assert missing.exit_code == 1 and "fix: write pandas into models/requirements.txt" in missing.stdout
+    for option, place in (("--with=pandas", "--with"), ("--requirements=mine.txt", "mine.txt")):
+        found = run(["check", "models", option])
+        assert found.exit_code == 0 and f"packages: those of {place}\n" in found.stderr
+    refused = run(["new", "x", "--with", "pandas"])
+    assert refused.exit_code == 2 and "--requirements and --with are for --from" in refused.stderr
+
+
 def test_an_ensemble_comes_before_a_folder_of_its_name_and_a_slash_means_the_folder(folder: Path) -> None:
     ensemble = folder / "project" / "ensembles" / "models"
     write_chain(ensemble)
