@@ -153,6 +153,13 @@ def test_what_cannot_be_is_one_sentence_with_its_place(
     assert re.search(says, str(refused.value)), str(refused.value)
 
 
+def test_what_does_not_load_is_named_by_the_file_of_its_author(models: Path, tmp_path: Path) -> None:
+    (models / "second" / "1" / "model.py").write_text(f"from factor import NOTHING\n{model_py(1)}")
+    place = re.escape(f"cannot import name 'NOTHING' from 'factor' ({models}/second/1/factor/__init__.py)")
+    with pytest.raises(EnsembleError, match=place):
+        answers(served(models, tmp_path))
+
+
 def test_a_changed_declaration_is_loaded_by_watch(models: Path, tmp_path: Path) -> None:
     found, said = served(models, tmp_path), list[str]()
     with (

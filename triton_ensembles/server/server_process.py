@@ -95,6 +95,7 @@ class ServerProcess:
         self._progress = progress
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Lock()
+        self.known_as: dict[str, str] = {}  # folders in its words, by the names that people know them by
 
     @property
     def http_url(self) -> str:
@@ -330,4 +331,7 @@ class ServerProcess:
         return EnsembleError(event + (f":{separator}{separator.join(reasons)}" if reasons else ""), path=self.log)
 
     def _records(self, start: int = 0) -> str:
-        return server_log.read_records(self.written_log, max(start, self._log_start), self.pid)
+        records = server_log.read_records(self.written_log, max(start, self._log_start), self.pid)
+        for folder, name in self.known_as.items():
+            records = records.replace(f"{folder}/", f"{name}/")
+        return records

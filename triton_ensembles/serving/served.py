@@ -13,6 +13,7 @@ the server on this machine, would refuse is refused before with the faults that 
 """
 
 import contextlib
+import os
 import re
 import tempfile
 from collections.abc import Callable, Sequence
@@ -173,7 +174,7 @@ def server_of(
     """Return one server for all of them, not started yet; the arguments are those of :class:`TritonServer`. Raises
     :class:`EnsembleError`: two have a model of the same name, or they need different Pythons."""
     refuse_shared_names(all_served)
-    return TritonServer(
+    server = TritonServer(
         [source.repository for source in all_served],
         ports=ports,
         arguments=arguments,
@@ -184,6 +185,11 @@ def server_of(
         progress=progress,
         home=all_served[0].server if all_served else None,
     )
+    for source in all_served:
+        if not (source.path / RECIPE).is_file():
+            written = source.path.parent if source.path.is_dir() and is_model(source.path) else source.path
+            server.known_as[os.fspath(source.repository.resolve())] = shown(written)
+    return server
 
 
 def refuse_shared_names(all_served: Sequence[Served]) -> None:
