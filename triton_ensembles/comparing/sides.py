@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.archive.tree import is_archive
-from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.repository_search import find_repositories, is_repository
 from triton_ensembles.comparing.comparison import Comparison, compare, one_sided
 from triton_ensembles.comparing.content import Content
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.location import ENSEMBLES
-
-_DEPTH = 4  # of folders that are searched for repositories
-_SKIPPED = ("build", "dist", "node_modules", "venv")
 
 
 @dataclass(frozen=True)
@@ -94,24 +90,20 @@ def _places(old: Side, new: Side, names: Sequence[str]) -> list[tuple[Path, Path
     return pairs
 
 
-def _repositories(path: Path, depth: int = 0) -> dict[str, Content]:
-    """The repositories at ``path``, by their names, or those in folders below; of a project, those in ensembles/."""
+def _repositories(path: Path) -> dict[str, Content]:
+    """The repositories at ``path`` or below it, by their names; of a project, those in ensembles/."""
     if path.is_dir() and not is_repository(path) and (path / ENSEMBLES).is_dir():
         path /= ENSEMBLES
     if not path.exists():
         return {}
     if path.is_file() and not is_archive(path.name):
         raise EnsembleError("this is neither a folder nor a .tar.gz", path=path, cure="name an archive or a folder")
-    found = {_name(repository): Content(_name(repository), repository) for repository in find_repositories(path)}
-    if not found and path.is_dir() and depth < _DEPTH:
-        folders = [child for child in sorted(path.glob("[!.]*")) if child.is_dir() and child.name not in _SKIPPED]
-        for folder in folders:
-            found |= {f"{folder.name}/{name}": inner for name, inner in _repositories(folder, depth + 1).items()}
+    found = {}
+    for repository in find_repositories(path):
+        place = Path(path.resolve().name) if repository.path == path else repository.path.relative_to(path)
+        name = place.as_posix().removesuffix(".tar.gz").removesuffix(".tgz")
+        found[name] = Content(name, repository)
     return found
-
-
-def _name(repository: Repository) -> str:
-    return repository.path.resolve().name.removesuffix(".tar.gz").removesuffix(".tgz")
 
 
 def _git(*arguments: str) -> str:
