@@ -66,8 +66,9 @@ def test_explain_lists_all_rules_and_names_the_one_that_is_meant() -> None:
         (("--image", "latest"), "an image of your own is written as name:tag"),
         (("--instance", "ml.nope.xlarge"), "is not a known instance type; the known families are p2, "),
         (("--instance", "ml.g55.xlarge"), "did you mean ml.g5.xlarge?"),
-        (("--instance", "ml.g5"), "is a family, not an instance type; add the size, as in ml.g5.xlarge"),
-        (("--instance", "ml.g5.huge"), "has no size that SageMaker knows"),
+        (("--instance", "ml.g5"), "is a family, not an instance type; write a size such as large"),
+        (("--instance", "ml.g5.xxlarge"), "knows no size 'xxlarge'; write a size such as large"),
+        (("--image", "2.51.0"), "did you mean 24.10?"),
     ],
 )
 def test_images_and_instances_that_do_not_exist_are_wrong_usage(arguments: tuple[str, ...], words: str) -> None:

@@ -137,7 +137,8 @@ def check_image(image: str) -> None:
     own = re.search("[/:@]", image) and not (named.image_names_release and "tritonserver:" in image)
     if known or own:
         return
-    meant = nearest(named.release_name if named.image_names_release else image, releases())
+    of_version = next((row.release for row in releases().values() if row.triton and row.triton in image), None)
+    meant = of_version or nearest(named.release_name if named.image_names_release else image, releases())
     raise EnsembleError(
         f"'{image}' does not name a known release of Triton" + (f" (did you mean {meant}?)" if meant else ""),
         cure=f"the known releases are {', '.join(releases())}; an image of your own is written as name:tag",
@@ -156,8 +157,8 @@ def check_instance(name: str) -> None:
         )
     if not _SIZE.fullmatch(size):
         raise EnsembleError(
-            f"'{name}' has no size that SageMaker knows" if size else f"'{name}' is a family, not an instance type",
-            cure=f"add the size, as in ml.{family}.xlarge",
+            f"SageMaker knows no size '{size}'" if size else f"'{name}' is a family, not an instance type",
+            cure=f"write a size such as large, xlarge, 2xlarge or metal, as in ml.{family}.2xlarge",
         )
 
 
