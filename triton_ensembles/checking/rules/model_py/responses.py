@@ -145,8 +145,10 @@ def _returned_name(file: PythonFile, execute: Function, name: ast.Name, depth: i
     if not isinstance(assignment, ast.Assign) or assignment.targets != stores or depth == _DEEPEST:
         return None
     returned = _returned(file, execute, assignment.value, depth + 1)
-    # An empty list is filled by whatever else happens to it.
-    return _filled(file, uses) if returned is _EMPTY_LIST and len(uses) > 2 else returned
+    if len(uses) == 2 or not isinstance(assignment.value, ast.List | ast.ListComp):
+        return returned
+    # An empty list is filled by whatever else happens to it, and the elements of another are replaced.
+    return _filled(file, uses) if returned is _EMPTY_LIST else _LIST
 
 
 def _filled(file: PythonFile, uses: list[ast.Name]) -> Returned:
