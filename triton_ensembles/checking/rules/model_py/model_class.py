@@ -53,6 +53,8 @@ def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]
             continue  # model-file-broken: it is no Python at all
         if file.error and version(python) <= _OWN_PYTHON:
             cure = "correct this line, or an unclosed bracket or quote above it"
+            if "outside async function" in file.error.message:
+                cure = "write `async def` where the function begins"
             yield Finding(file.place(file.error), f"this is not valid Python: {file.error.message}", cure=cure)
 
 
