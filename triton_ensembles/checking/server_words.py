@@ -34,7 +34,7 @@ _CURES = (
     ("'NoneType' object has no attribute 'as_numpy'", "read tensors by names that the config has, and look for None "
      "where one is optional"),
     ("FileNotFoundError", "add the file, or correct its path: Path(__file__).parent is the folder of model.py"),
-    ("ModuleNotFoundError", "add the package to an environment of the step, or correct the name"),
+    ("ModuleNotFoundError", "write the package into a requirements.txt or an environment, or correct the name"),
     ("does not implement `execute`", "write def execute(self, requests):"),
     ("SystemExit|BdbQuit|EOFError", "remove what ends the process or waits for a keyboard; raise "
      "pb_utils.TritonModelException(text) for what is wrong"),
