@@ -10,8 +10,12 @@ from triton_ensembles.server.interpreter import find_interpreter
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("package", [package for package in PACKAGES if package.ci], ids=lambda package: package.name)
-@pytest.mark.parametrize("form", FORMS)
+TEN = [package for package in PACKAGES if package.ci]
+
+
+@pytest.mark.parametrize(
+    ("package", "form"), list(zip(TEN, FORMS * 5, strict=True)), ids=[package.name for package in TEN]
+)
 def test_a_step_uses_it(package: Package, form: str, tmp_path: Path) -> None:
     if find_interpreter("3.10") is None:
         pytest.skip("there is no Python 3.10 with a shared library here")
