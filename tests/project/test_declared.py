@@ -119,6 +119,14 @@ def test_a_dockerfile_installs_the_file_that_it_copies(root: Path) -> None:
     assert found and found.packages == {"pandas"}
 
 
+def test_an_environment_file_may_name_indexes(root: Path) -> None:
+    pip = "[python=3.10, pandas=2.2, {pip: ['--extra-index-url https://example.com/x', 'torch==2.4']}]"
+    write(root, {"models/environment.yaml": f"dependencies: {pip}"})
+    found = packages_for(root / "models" / "step")
+    assert found and found.asked.options == ["--extra-index-url=https://example.com/x"]
+    assert found.asked.texts == ["pandas==2.2.*", "torch==2.4"]
+
+
 def test_what_cannot_be_read_may_be_anything(root: Path) -> None:
     """Otherwise a broken file is an error about each import."""
     write(root, {"environment.yml": "dependencies: ["})

@@ -181,3 +181,9 @@ def wait_for(said: list[str], line: str) -> None:
     while not any(re.match(line, each) for each in said):
         assert time.monotonic() < limit, said
         time.sleep(0.1)
+
+
+def test_a_declaration_that_brings_nothing_changes_nothing(models: Path, tmp_path: Path) -> None:
+    declare(models, "numpy<2", 'factor; python_version < "3.0"')
+    (models / "second" / "1" / "model.py").write_text(f"def later():\n    import factor\n\n\n{model_py(6)}")
+    assert answers(served(models / "second", tmp_path), "second") == [6]

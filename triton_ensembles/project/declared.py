@@ -75,7 +75,12 @@ def of_files(files: Iterable[Path], more: Sequence[str] = (), found: Declared | 
 
 def _of_environment(folder: Path) -> Declared | None:
     file = next((folder / name for name in _ENVIRONMENTS if (folder / name).is_file()), None)
-    return _of_lines(file, lambda file: read_environment_file(file).pip_requirements) if file else None
+    return _of_lines(file, _pip_section) if file else None
+
+
+def _pip_section(file: Path) -> list[str]:
+    spec = read_environment_file(file)
+    return [*spec.pip_options, *spec.pip_requirements]
 
 
 def _of_project(folder: Path) -> Declared | None:
@@ -94,8 +99,8 @@ def _of_lines(file: Path, lines: Callable[[Path], Iterable[str]]) -> Declared:
     """What ``lines`` reads in ``file``; a file that cannot be read may declare anything."""
     asked = Requirements(files=[file])
     try:
-        for requirement in lines(file):
-            asked.add(requirement, file.parent)
+        for line in lines(file):
+            asked.add_words([line], file.parent)
     except EnsembleError as error:
         asked.unread = error.message
     return Declared.of(shown(file), asked)

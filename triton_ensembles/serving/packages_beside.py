@@ -50,7 +50,8 @@ def put_beside(
         asked = [f"{name} {version}" for name, version in packages.items() if name in declared.packages]
         more = f" and {len(packages) - len(asked)} that they require" if len(packages) > len(asked) else ""
         models = most_of([step.folder for step in steps], 8)
-        progress(f"{declared.place}: {most_of(asked, 8)}{more} ({made.facts['size'] / 1e6:.0f} MB) beside {models}")
+        if asked:  # all may be numpy, or for other Pythons
+            progress(f"{declared.place}: {most_of(asked, 8)}{more} ({made.facts['size'] / 1e6:.0f} MB) beside {models}")
         for step in steps:
             _refuse_lacking(step, destination, declared, made)
             del links[step.folder]
