@@ -58,7 +58,7 @@ def test_a_pyproject_that_names_none_is_refused_with_its_line(tmp_path: Path, te
         find_project(write_files(tmp_path, {"pyproject.toml": text}))
 
 
-@pytest.mark.parametrize("words", ["list", "build", "serve", "prune", "clone x --count 1 --prefix a", "check"])
+@pytest.mark.parametrize("words", ["list", "build", "serve", "clone x --count 1 --prefix a", "check"])
 def test_without_a_project_a_command_says_so_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:

@@ -6,12 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.commands.projects import command, run_in
 from tests.files import write_files
 from tests.project.test_location import write_ensemble
 from tests.running import running
 from triton_ensembles.building.places import Places
+from triton_ensembles.commands.cli import main
 
 RECIPE = """description = "one"
 [environments.own]
@@ -76,3 +78,15 @@ def test_it_waits_for_builds(project: Path) -> None:
         waiting.kill()
     assert run_in(project, "prune").exit_code == 0
     assert not {"0", "1"} & stored(project)
+
+
+def test_without_a_project_the_packages_of_repositories_are_freed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else ever removes them."""
+    monkeypatch.setenv("TRITON_ENSEMBLES_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path / "home" / "build", {"store/0/declared/pandas/large.bin": bytes(3_000_000)})
+    result = CliRunner().invoke(main, ["prune"])
+    assert result.exit_code == 0 and "3.0 MB  freed, by 1 files and folders" in result.output
+    assert not (tmp_path / "home" / "build" / "store" / "0").exists()

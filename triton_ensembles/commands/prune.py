@@ -20,9 +20,11 @@ def prune(days: float | None, dry_run: bool) -> None:
     """Remove from build/store/ and build/downloads/ what no archive in dist/ was made with, and print what it frees.
 
     Archives stay, and what they were made with stays too, so that building them again is quick. Files that a staged
-    repository still links to free nothing. It waits until no build is running, and builds wait for it.
+    repository still links to free nothing. It waits until no build is running, and builds wait for it. Where there is
+    no project, it is what was made for repositories without a recipe, with the packages that their steps declare, in
+    your cache folder: stop what serves them before.
     """
-    places = options.current_places()
+    places = options.places_anywhere()
     with places.building(output.progress(), alone=True):
         unneeded = pruning.find_unneeded(places, days)
         for item in unneeded:

@@ -8,14 +8,12 @@ from pathlib import Path
 from triton_ensembles.building.build import ask_sources, build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.made.sources import Sources
-from triton_ensembles.building.places import Places, Weights
+from triton_ensembles.building.places import Weights
 from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import Chosen, log_of
 from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.ground.paths import user_folder
-from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.ports import Ports
 from triton_ensembles.server.server_command import Reach
@@ -74,7 +72,7 @@ def pack_all(names: Chosen, target: Target, proof: Proof, model: str = "") -> No
 
     Raises :class:`EnsembleError`: some failed; the message sums up which, after all have been tried."""
     failures = output.Failures(len(names.paths), "could not be packed", "repositories")
-    places = options.places_if_any() or Places(Path(ENSEMBLES), user_folder() / "build", Path("dist"))
+    places = options.places_anywhere()
     results: list[Built] = []
     for path in names.paths:
         with failures.of(path.name), tempfile.TemporaryDirectory(prefix="build-") as scratch:

@@ -13,7 +13,7 @@ from typing_extensions import override
 from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
-from triton_ensembles.project.location import FALLBACK, chosen_project, find_project, no_project
+from triton_ensembles.project.location import ENSEMBLES, FALLBACK, chosen_project, find_project, no_project
 from triton_ensembles.project.settings import KEYS, project_defaults
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.installed import image_of_server, server_at
@@ -41,6 +41,12 @@ def places_if_any() -> Places | None:
         return Places.of(chosen_project(chosen))
     project = find_project(Path.cwd()) or context.meta.get(FALLBACK)
     return Places.of(project) if project else None
+
+
+def places_anywhere() -> Places:
+    """The places of the project; where there is none, those of repositories without a recipe: dist/ here, and the
+    user's folder."""
+    return places_if_any() or Places(Path(ENSEMBLES), user_folder() / "build", Path("dist"))
 
 
 def profiles_folder() -> Path:
