@@ -129,7 +129,7 @@ def check_command(
             return [replace(repository, asked=packages.of) for repository in repositories_at(chosen)]
 
         repositories = read()
-        if not {repository.path for repository in repositories} <= {*chosen}:
+        if paths and not {repository.path for repository in repositories} <= {*chosen}:
             click.echo(f"found: {most_of([repository.shown for repository in repositories])}", err=True)
         run = running.run(where)
         report = _compared(report_on(repositories, chosen, destination, run), baseline, destination, has_run=bool(run))
