@@ -114,13 +114,14 @@ def main() -> None:
                         seen[key] = str(error)
                 print(f"{key}: {seen[key]} in {time.monotonic() - began:.0f} s", flush=True)
                 write_file(_SEEN, json.dumps(seen, indent=1))
-    write_file(_PAGE, page(seen))
+        write_file(_PAGE, page(seen))
 
 
 def page(seen: dict[str, list[float] | str]) -> str:
     heads = [f"{form} {image}" for image in IMAGES for form in FORMS]
+    proven = [package for package in PACKAGES if all(f"{package.name} {head}" in seen for head in heads)]
     rows = []
-    for package in PACKAGES:
+    for package in proven:
         cells = [_cell(seen[f"{package.name} {head}"], seen[f"pandas {head}"]) for head in heads]
         rows.append(f"| `{' '.join(package.requirements)}` | {' | '.join(cells)} | {package.note} |")
     return f"""\
@@ -129,7 +130,7 @@ def page(seen: dict[str, list[float] | str]) -> str:
 Each was the only line of a `requirements.txt`, imported by a step and used by a request, whose answer was right: built
 for the Pythons of two images (3.10 and 3.12), as drawn and fused, and asked in tritonserver 2.51.0, on {date.today()}.
 MB are those of the archive. The factor is the time of the imports as a ratio to that of pandas in the same column. Made
-by `make packages`; do not edit.
+by `make packages`, which has proven {len(proven)} of {len(PACKAGES)} so far; do not edit.
 
 | `requirements.txt` | {" | ".join(heads)} | |
 |---|{"---|" * len(heads)}---|
