@@ -120,6 +120,7 @@ def test_wheels_lie_beside_the_model_py_that_imports_them(project: Path) -> None
         "pair.first/config.pbtxt",
         "pair.first/1/model.py",
         "pair.first/1/stepwheel/__init__.py",
+        "pair.first/1/stepwheel/tests/__init__.py",
         "pair.first/1/stepwheel_more.py",
         *(f"pair.first/1/stepwheel-1.0.dist-info/{name}" for name in ("METADATA", "WHEEL", "top_level.txt")),
         "pair.second/config.pbtxt",

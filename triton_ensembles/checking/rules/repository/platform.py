@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule, warning
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule, warning
 from triton_ensembles.ground.spelling import choices, listed, nearest, only_near
 from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, backend_meant
 from triton_ensembles.triton.model_formats import PLATFORMS, platforms_of
@@ -108,7 +108,8 @@ def backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]
         message = f"no image of Triton that NVIDIA publishes has a backend '{name}'"
         effect = f"a server without it refuses the model: unable to find backend library for backend '{name}'"
         cure = f"put libtriton_{name}.so into the model's folder, or make sure that the server has the backend"
-        yield Finding(model.at("backend"), message, effect, cure)
+        severity = Severity.ERROR if re.search(r"[/\s]", name) else None  # which no file of a backend has in its name
+        yield Finding(model.at("backend"), message, effect, cure, severity)
 
 
 def _is_available(model: Model) -> bool:
