@@ -59,7 +59,7 @@ class FixedFile:
 
     @property
     def diff(self) -> str:
-        if self.is_new:  # as git has it: there is no line that a diff could add
+        if self.is_new:  # as git prints it: an empty file has no lines
             return f"diff --git {shown(self.path)} {shown(self.path)}\nnew file mode 100644\n"
         return unified_diff(self.path, self.before, self.after)
 

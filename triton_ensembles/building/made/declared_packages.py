@@ -39,7 +39,7 @@ def make_declared(declared: Declared, target: Target, home: Installation, store:
     asked, python, glibc = declared.asked, target.python or home.python, _oldest_glibc(target.python or home.python)
     requirements, constraints = without_numpy(asked.texts, target)
     if asked.unread:
-        progress(f"{declared.place}: {asked.unread!r} is no package with a wheel, and is left out")
+        progress(f"{declared.place}: left out, for it cannot be read or names no wheel: {asked.unread}")
     for text in constraints:
         if (has := numpy_version(python)) not in Requirement(text).specifier:
             progress(f"{declared.place}: {text} is left out, since the steps get numpy {has} of Triton's own Python")
