@@ -1,9 +1,11 @@
 """Runs one program to its end, as a step of a long build."""
 
+import contextlib
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import die_with_parent, end, uninterrupted
@@ -59,36 +61,38 @@ def output_of(
         ProgramError: it cannot be started, or its exit code is not 0.
         subprocess.TimeoutExpired: it takes longer.
     """
-    process = _started(arguments, neutral_environment() if environment is None else dict(environment), cwd)
+    settings: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    settings |= {"env": neutral_environment() if environment is None else dict(environment), "cwd": cwd}
     try:
-        output, errors = process.communicate(timeout=seconds)
-    except BaseException:
-        # pip and conda start child programs, which would go on writing into a folder that is being removed.
-        end(process)
-        process.communicate()
-        raise
+        with started(arguments, **settings, text=True, errors="replace") as process:
+            output, errors = process.communicate(timeout=seconds)
+    except OSError as error:
+        raise ProgramError(arguments, 127, "", str(error)) from error
     if process.returncode:
         raise ProgramError(arguments, process.returncode, output, errors)
     return output
 
 
-def _started(arguments: Sequence[str | Path], environment: dict[str, str], cwd: Path | None) -> subprocess.Popen[str]:
-    try:
-        with uninterrupted():
-            return subprocess.Popen(
-                [os.fspath(argument) for argument in arguments],
-                env=environment,
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                start_new_session=True,  # Ctrl-C reaches only this process, which ends the program
-                preexec_fn=die_with_parent(),
+@contextlib.contextmanager
+def started(arguments: Sequence[str | Path], **settings: Any) -> Iterator[subprocess.Popen[Any]]:
+    """A program that has ended, with all that it has started, at the end of the block: pip and conda start others, which
+    would go on writing into a folder that is being removed. Raises OSError when it cannot be started.
+
+    Args:
+        settings: of ``subprocess.Popen``.
+    """
+    with contextlib.ExitStack() as ends:
+        with uninterrupted():  # a signal that comes meanwhile is raised when the program is one of those to end
+            process = ends.enter_context(
+                subprocess.Popen(
+                    [os.fspath(argument) for argument in arguments],
+                    start_new_session=True,  # Ctrl-C reaches only this process, which ends the program
+                    preexec_fn=die_with_parent(),
+                    **settings,
+                )
             )
-    except OSError as error:
-        raise ProgramError(arguments, 127, "", str(error)) from error
+            ends.callback(end, process)
+        yield process
 
 
 def run_step(

@@ -18,7 +18,7 @@ from triton_ensembles.artifacts import Job, load_maker
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.paths import IMPORTED_FROM, PACKAGE
-from triton_ensembles.ground.processes import die_with_parent, end, uninterrupted
+from triton_ensembles.ground.programs import started
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.artifact import AccuracyCheck, AccuracyScript, Artifact
 from triton_ensembles.project.recipe.artifact_kinds import INT8, OWN_CHECK, PRECISION, REFERENCE, RUN, SCRIPT
@@ -63,30 +63,20 @@ class MakerCall:
         printed. ``subject``: the artifact's path, for messages. ``packages``: a folder of packages that come first."""
         with tempfile.TemporaryDirectory() as scratch:
             facts, log = Path(scratch) / "facts.json", Path(scratch) / "log"
-            with uninterrupted(), log.open("wb") as stream:
-                process = subprocess.Popen(
-                    [sys.executable, "-m", "triton_ensembles.artifacts.run", self.name, facts],
-                    stdin=subprocess.PIPE,
-                    stdout=stream,
-                    stderr=subprocess.STDOUT,
-                    cwd=IMPORTED_FROM,
-                    env=os.environ | ({"PYTHONPATH": str(packages.resolve())} if packages else {}),
-                    start_new_session=True,  # Ctrl-C reaches only this process, which ends the maker
-                    preexec_fn=die_with_parent(),
-                )
-            try:
+            command = [sys.executable, "-m", "triton_ensembles.artifacts.run", self.name, facts]
+            settings: dict[str, Any] = {"stdin": subprocess.PIPE, "stderr": subprocess.STDOUT, "cwd": IMPORTED_FROM}
+            settings["env"] = os.environ | ({"PYTHONPATH": str(packages.resolve())} if packages else {})
+            with log.open("wb") as stream, started(command, stdout=stream, **settings) as process:
                 assert process.stdin is not None
                 with process.stdin as stdin:
                     stdin.write(TypeAdapter(Job).dump_json(job))
-                started = time.monotonic()
+                begun = time.monotonic()
                 while True:
                     try:
                         process.wait(_REPORT_SECONDS)
                         break
                     except subprocess.TimeoutExpired:
-                        progress(f"{subject}: {self.title} is running, {time.monotonic() - started:.0f} s so far")
-            finally:
-                end(process)
+                        progress(f"{subject}: {self.title} is running, {time.monotonic() - begun:.0f} s so far")
             if process.returncode or not facts.is_file():
                 lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
                 reason = lines[-1] if lines else f"it exited with {process.returncode}"

@@ -1,0 +1,25 @@
+"""Programs that are run to their end, whatever ends the wait for them."""
+
+import signal
+import subprocess
+
+import pytest
+
+from triton_ensembles.ground import programs
+
+
+def test_ctrl_c_while_a_program_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it goes on writing into a folder that is being removed, and nobody waits for its end."""
+    begun: list[subprocess.Popen[str]] = []
+
+    class Interrupted(subprocess.Popen[str]):
+        def __init__(self, *arguments: object, **settings: object) -> None:
+            super().__init__(*arguments, **settings)  # type: ignore[call-overload]
+            begun.append(self)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        programs.output_of(["sleep", "600"])
+    (process,) = begun
+    assert process.returncode == -signal.SIGTERM
