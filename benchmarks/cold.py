@@ -22,10 +22,10 @@ from benchmarks.results import Results
 from benchmarks.tables import Table
 from benchmarks.variants import built_ensemble, built_variant, with_one_instance, with_wheels
 from triton_ensembles.deploy.payload import Payload
-from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.triton.targets import CPU, fused
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.contenders.local_endpoint import NAME
 from triton_ensembles.deploy.payload import Payload
-from triton_ensembles.endpoint.hosting.triton_api import TARGET_MODEL
+from triton_ensembles.hosting.triton_api import TARGET_MODEL
 
 _NOT_READY = 429  # AWS's documentation: the client tries again
 _PAUSE = 1.0  # before it does

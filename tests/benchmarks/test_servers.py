@@ -16,9 +16,9 @@ from benchmarks.floor import floor
 from benchmarks.memory import GrowthPoint, grow
 from benchmarks.parts import BATCHES, ONE
 from benchmarks.results import read_results
-from tests.endpoint.hosting.archives import ensemble, model, packed
 from tests.ensembles.clients import infer
 from tests.files import write_files
+from tests.hosting.archives import ensemble, model, packed
 from tests.running import client_of
 from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.payload import Payload, binary

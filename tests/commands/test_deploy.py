@@ -7,8 +7,8 @@ import pytest
 
 from tests.commands.conftest import Run
 from tests.deploy.conftest import ROLE, MakeArchive
-from tests.endpoint.hosting.archives import CONFIG
 from tests.files import write_files
+from tests.hosting.archives import CONFIG
 from triton_ensembles.commands.autoscale import autoscale
 from triton_ensembles.commands.deploy import deploy
 from triton_ensembles.commands.invoke import invoke

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 from moto import mock_aws
 
-from tests.endpoint.hosting.archives import CONFIG, model
 from tests.files import write_files
+from tests.hosting.archives import CONFIG, model
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.commands.undeploy import undeploy
 from triton_ensembles.deploy.archives import Archive, read_archive

@@ -11,7 +11,7 @@ import pytest
 
 from checkout import ENSEMBLES, ROOT
 from tests.deploy.conftest import ROLE, MakeArchive, Run, container
-from tests.endpoint.hosting.archives import body
+from tests.hosting.archives import body
 from tests.processes import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.commands.autoscale import autoscale

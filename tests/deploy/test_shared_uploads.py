@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.deploy.conftest import Bucket
-from tests.endpoint.hosting.archives import model
 from tests.files import write_files
+from tests.hosting.archives import model
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.deploy.archives import Archive, read_archive

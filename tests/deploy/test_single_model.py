@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from tests.commands.projects import run_in
 from tests.deploy.conftest import ROLE, Run, container
 from tests.deploy.test_local_endpoint import nothing_left
-from tests.endpoint.hosting.archives import body, ensemble, model, packed, values, written
+from tests.hosting.archives import body, ensemble, model, packed, values, written
 from triton_ensembles.commands.autoscale import autoscale
 from triton_ensembles.commands.build import build
 from triton_ensembles.commands.check import check_command

@@ -10,8 +10,8 @@ import requests
 from botocore.exceptions import ClientError, WaiterError
 
 from tests.endpoint.browser import Browser, chromium
-from tests.endpoint.hosting import archives
-from tests.endpoint.hosting.conftest import COMPLETE
+from tests.hosting import archives
+from tests.hosting.conftest import COMPLETE
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.programs import ProgramError
 

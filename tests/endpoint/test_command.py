@@ -17,8 +17,8 @@ from botocore.exceptions import ClientError
 from click.testing import CliRunner
 
 from tests.endpoint.conftest import BUCKET, Deployer, ask
-from tests.endpoint.hosting import archives
 from tests.endpoint.test_scaling import scalable
+from tests.hosting import archives
 from tests.processes import wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.deploy.aws import Aws

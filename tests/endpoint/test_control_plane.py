@@ -13,7 +13,7 @@ from botocore.exceptions import WaiterError
 from botocore.model import Shape
 
 from tests.endpoint.conftest import BUCKET, IMAGE, Deployer, ask, in_service, refused
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from triton_ensembles.endpoint.api.endpoints import WAITER_SECONDS
 from triton_ensembles.endpoint.api.validation import operation_model
 from triton_ensembles.endpoint.local import LocalEndpoint

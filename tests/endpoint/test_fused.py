@@ -10,8 +10,8 @@ from aiohttp.test_utils import TestServer
 
 from tests import chain
 from tests.endpoint.conftest import Deployer, page
-from tests.endpoint.hosting import archives
 from tests.endpoint.test_metrics import samples, values_of
+from tests.hosting import archives
 from tests.processes import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.image import PIP_SERVER

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.conftest import BUCKET, Deployer, ask, page
-from tests.endpoint.hosting.archives import ensemble, model
+from tests.hosting.archives import ensemble, model
 from triton_ensembles.endpoint.local import LocalEndpoint
 
 OLD = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:22.12-py3"

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from tests.endpoint.conftest import Deployer, ask, in_service, page, refused
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.endpoint.metrics import publishing, triton

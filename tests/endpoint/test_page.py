@@ -9,7 +9,7 @@ import requests
 
 from tests.endpoint.browser import Browser
 from tests.endpoint.conftest import Deployer, ask
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from tests.endpoint.browser import Browser
 from tests.endpoint.conftest import BUCKET, Deployer
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
 
 WAITING = 100 + 2 * (os.cpu_count() or 1)  # for as many loads at a time, and a hundred behind them

@@ -12,7 +12,7 @@ import requests
 import tritonclient.http as triton
 
 from tests.endpoint.conftest import Deployer, ask, refused
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.sagemaker.contract import LARGEST_BODY

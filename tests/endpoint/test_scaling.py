@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.conftest import Deployer, ask, in_service, refused
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.processes import command_line, descendants

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from tests.endpoint.conftest import BUCKET, Deployer, ask, page
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 

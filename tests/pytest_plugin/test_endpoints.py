@@ -5,8 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from tests.endpoint.hosting.archives import model, packed
 from tests.files import write_files
+from tests.hosting.archives import model, packed
 from tests.pytest_plugin.conftest import Run
 from triton_ensembles.endpoint.local import LocalEndpoint
 

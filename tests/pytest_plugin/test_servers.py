@@ -10,8 +10,8 @@ from textwrap import dedent
 import pytest
 
 from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
-from tests.endpoint.hosting import archives
 from tests.files import write_files
+from tests.hosting import archives
 from tests.processes import wait_until
 from tests.pytest_plugin.conftest import Run
 from tests.running import running

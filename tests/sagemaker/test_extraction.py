@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.endpoint.hosting.archives import model, packed, special
+from tests.hosting.archives import model, packed, special
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract
 
 GOOD = packed(model() | {"run.sh": b"#!/bin/sh"} | {"./a/./b//c": b"deep"})

@@ -15,8 +15,8 @@ import tritonclient.http as http
 from click.testing import CliRunner
 
 from checkout import ROOT, TRITON_HOME
-from tests.endpoint.hosting import archives
 from tests.ensembles.clients import infer
+from tests.hosting import archives
 from tests.repositories import write_chain
 from tests.running import lines_until, running, serving
 from triton_ensembles.commands.cli import main

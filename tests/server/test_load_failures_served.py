@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.hosting.archives import written
+from tests.hosting.archives import written
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model, step
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server.triton_server import TritonServer

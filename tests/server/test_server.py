@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from tests.processes import environments_of, wait_for_end, wait_until
 from tests.running import lines_until, running
 from triton_ensembles.building.built import Built

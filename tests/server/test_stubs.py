@@ -11,8 +11,8 @@ import pytest
 import tritonclient.http as http
 
 from checkout import TRITON_HOME
-from tests.endpoint.hosting import archives
 from tests.ensembles.clients import infer
+from tests.hosting import archives
 from tests.running import serving
 from tests.starter.repositories import tensors, write_network
 from triton_ensembles.ground.errors import EnsembleError

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.hosting import archives
-from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
+from tests.hosting import archives
+from triton_ensembles.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.server import unpacked_environments
 from triton_ensembles.server.triton_server import TritonServer
 

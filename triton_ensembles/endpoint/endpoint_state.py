@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable, ValidationError, with_paths_of_aws
-from triton_ensembles.endpoint.hosting.spec import VariantPlan
-from triton_ensembles.endpoint.hosting.together import start_all, stop_all
-from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import ACCOUNT
+from triton_ensembles.endpoint.variants.spec import VariantPlan
+from triton_ensembles.endpoint.variants.variant import Variant
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.hosting.errors import ServiceUnavailable, ValidationError, with_paths_of_aws
+from triton_ensembles.hosting.together import start_all, stop_all
 
 _REASON_LENGTH = 1024  # of FailureReason in the service model
 MakeVariant = Callable[[VariantPlan], Variant]

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from triton_ensembles.endpoint.hosting import faults
-from triton_ensembles.endpoint.hosting.container_process import Container, Launch
-from triton_ensembles.endpoint.hosting.container_variables import container_variables
-from triton_ensembles.endpoint.hosting.cpu import family_seconds
-from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
-from triton_ensembles.endpoint.hosting.errors import HostingError
-from triton_ensembles.endpoint.hosting.model import Model
-from triton_ensembles.endpoint.hosting.objects import S3Objects
-from triton_ensembles.endpoint.hosting.spec import Budgets
-from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied
+from triton_ensembles.endpoint.variants.container_variables import container_variables
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
+from triton_ensembles.hosting import faults
+from triton_ensembles.hosting.budgets import Budgets
+from triton_ensembles.hosting.container import Container, Launch
+from triton_ensembles.hosting.cpu import family_seconds
+from triton_ensembles.hosting.disk import Disk, model_hash
+from triton_ensembles.hosting.errors import HostingError
+from triton_ensembles.hosting.model import Model
+from triton_ensembles.hosting.objects import S3Objects
+from triton_ensembles.hosting.triton_api import ContainerAnswered, ContainerDied
 from triton_ensembles.server.sagemaker_server import SageMakerServer
 from triton_ensembles.server.server_command import Reach
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS

@@ -22,10 +22,6 @@ from triton_ensembles.endpoint.aws_services.forward import Forward
 from triton_ensembles.endpoint.aws_services.process import Backing
 from triton_ensembles.endpoint.endpoint_state import Endpoint, Status
 from triton_ensembles.endpoint.events import RecentEvents
-from triton_ensembles.endpoint.hosting.context import Context
-from triton_ensembles.endpoint.hosting.objects import S3Objects
-from triton_ensembles.endpoint.hosting.spec import VariantPlan
-from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.metrics.publishing import TritonPublisher
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
@@ -33,6 +29,10 @@ from triton_ensembles.endpoint.router import Router
 from triton_ensembles.endpoint.running import RunningEndpoint
 from triton_ensembles.endpoint.scaling.autoscaler import Autoscaler
 from triton_ensembles.endpoint.settings import Settings
+from triton_ensembles.endpoint.variants.context import Context
+from triton_ensembles.endpoint.variants.spec import VariantPlan
+from triton_ensembles.endpoint.variants.variant import Variant
+from triton_ensembles.hosting.objects import S3Objects
 
 _CONNECTIONS = 32
 _PUT_AT_ONCE = 500  # metrics of one PutMetricData

@@ -65,6 +65,7 @@ def output_of(
     settings |= {"env": neutral_environment() if environment is None else dict(environment), "cwd": cwd}
     try:
         with started(arguments, **settings, text=True, errors="replace") as process:
+            output: str
             output, errors = process.communicate(timeout=seconds)
     except OSError as error:
         raise ProgramError(arguments, 127, "", str(error)) from error
@@ -75,8 +76,8 @@ def output_of(
 
 @contextlib.contextmanager
 def started(arguments: Sequence[str | Path], **settings: Any) -> Iterator[subprocess.Popen[Any]]:
-    """A program that has ended, with all that it has started, at the end of the block: pip and conda start others, which
-    would go on writing into a folder that is being removed. Raises OSError when it cannot be started.
+    """Start a program, which has ended at the end of the block, with all that it has started: pip and conda start
+    others, which would go on writing into a folder that is being removed. Raises OSError when it cannot be started.
 
     Args:
         settings: of ``subprocess.Popen``.

@@ -9,7 +9,7 @@ _KEPT_SHARE = 64
 _LEAST_KEPT = 4 << 20  # bytes
 _MANY = 20  # models, of which nearly all take about as much
 _NEARLY_ALL = 0.95
-_JOIN_SECONDS = 0.25  # for which others may begin after the first unload: endpoint/hosting/call_order.py
+_JOIN_SECONDS = 0.25  # for which others may begin after the first unload: hosting/call_order.py
 _END_SECONDS = 1.0  # after which the last of them has ended, unless its model takes long
 
 

@@ -9,9 +9,9 @@ import pytest
 import tritonclient.http as http
 
 from tests.commands.projects import run_in
-from tests.endpoint.hosting import archives
 from tests.ensembles.clients import infer
 from tests.files import write_files
+from tests.hosting import archives
 from tests.project.test_location import write_ensemble
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import Built

@@ -14,7 +14,7 @@ import pytest
 from boto3.s3.transfer import TransferConfig
 
 from tests.endpoint.conftest import BUCKET, Deployer, ask, refused
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from tests.processes import wait_for_end
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.processes import command_line, descendants

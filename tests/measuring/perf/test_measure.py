@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from checkout import ENSEMBLES
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from tests.running import running
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.ground.errors import EnsembleError

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.deploy.conftest import export
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from triton_ensembles.commands.cli import main
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint

@@ -181,7 +181,7 @@ def answered(
 
 
 def test_an_unload_waits_for_one_that_began_well_before_it() -> None:
-    """endpoint/hosting/call_order.py: a quarter of a second later is too late, and then it waits for a second more.
+    """hosting/call_order.py: a quarter of a second later is too late, and then it waits for a second more.
     Otherwise the planned p99 lacks what a request takes that meets another's eviction."""
     near = answered(4, 2.5, [(0.0, 0), (0.2, 1)], load=0.1, unload=3.0)
     assert near == pytest.approx([3.101, 3.101], abs=0.01)

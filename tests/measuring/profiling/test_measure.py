@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from triton_ensembles.commands.profile import profile
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.endpoint.hosting.archives import CONFIG, ensemble
 from tests.files import write_files
+from tests.hosting.archives import CONFIG, ensemble
 from triton_ensembles.building.packed.fused_staging import stage_fused
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.planned.fusion import fuse

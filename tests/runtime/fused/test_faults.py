@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc
 
-from tests.endpoint.hosting.archives import MODEL
+from tests.hosting.archives import MODEL
 from tests.processes import wait_for_end, wait_until
 from tests.running import serving
 from tests.runtime.fused.forms import stage_chain

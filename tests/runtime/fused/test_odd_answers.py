@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc
 
-from tests.endpoint.hosting.archives import CONFIG, MODEL, ensemble
 from tests.files import write_files
+from tests.hosting.archives import CONFIG, MODEL, ensemble
 from tests.running import serving
 from tests.runtime.fused.forms import stage_both
 from triton_ensembles.server.clients import grpc_client

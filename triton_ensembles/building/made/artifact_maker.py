@@ -63,7 +63,7 @@ class MakerCall:
         printed. ``subject``: the artifact's path, for messages. ``packages``: a folder of packages that come first."""
         with tempfile.TemporaryDirectory() as scratch:
             facts, log = Path(scratch) / "facts.json", Path(scratch) / "log"
-            command = [sys.executable, "-m", "triton_ensembles.artifacts.run", self.name, facts]
+            command: list[str | Path] = [sys.executable, "-m", "triton_ensembles.artifacts.run", self.name, facts]
             settings: dict[str, Any] = {"stdin": subprocess.PIPE, "stderr": subprocess.STDOUT, "cwd": IMPORTED_FROM}
             settings["env"] = os.environ | ({"PYTHONPATH": str(packages.resolve())} if packages else {})
             with log.open("wb") as stream, started(command, stdout=stream, **settings) as process:

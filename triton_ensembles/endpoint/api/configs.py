@@ -8,8 +8,9 @@ from triton_ensembles.endpoint.api.models import Models, container_spec
 from triton_ensembles.endpoint.api.resources import Resource, Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.hosting.spec import Budgets, VariantPlan
 from triton_ensembles.endpoint.settings import Settings
+from triton_ensembles.endpoint.variants.spec import VariantPlan
+from triton_ensembles.hosting.budgets import Budgets
 
 # Keys, roles, machine images and finer metrics have no effect on a laptop; they are kept and returned by Describe.
 _CONFIG = {"EndpointConfigName", "ProductionVariants", "Tags", "KmsKeyId", "ExecutionRoleArn", "VpcConfig"}

@@ -11,9 +11,9 @@ from triton_ensembles.endpoint.api.resources import Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
 from triton_ensembles.endpoint.endpoint_state import Endpoint, Share, Status, shutting_down
-from triton_ensembles.endpoint.hosting.spec import VariantPlan
-from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import Settings
+from triton_ensembles.endpoint.variants.spec import VariantPlan
+from triton_ensembles.endpoint.variants.variant import Variant
 
 # A boto3 waiter calls every 30 s, but an endpoint on a laptop is in service within a second or two. So its answer is
 # held back until then, for this long at most: boto3 waits 60 s for it.

@@ -6,7 +6,7 @@ from typing import Any
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ValidationException
 from triton_ensembles.endpoint.api.resources import Resource, Resources
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.hosting.spec import ContainerSpec
+from triton_ensembles.endpoint.variants.spec import ContainerSpec
 from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPE, INFERENCE_TYPES, is_known
 
 # Roles, networks and logs have no effect on a laptop; they are kept and returned by Describe.

@@ -8,8 +8,8 @@ import json
 
 from aiohttp import web
 
-from triton_ensembles.endpoint.hosting.errors import HostingError
-from triton_ensembles.endpoint.hosting.request import Reply
+from triton_ensembles.hosting.errors import HostingError
+from triton_ensembles.hosting.request import Reply
 
 _PART_BYTES = 16 << 20  # botocore 1.44.5 reads messages of up to 24 MiB
 _CONTENT_TYPE = "X-Amzn-SageMaker-Content-Type"

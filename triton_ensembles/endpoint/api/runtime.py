@@ -22,12 +22,12 @@ from aiohttp import web
 from triton_ensembles.endpoint.api import response_stream
 from triton_ensembles.endpoint.api.validation import operation_model, string_faults, summary
 from triton_ensembles.endpoint.endpoint_state import Endpoint
-from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError, ValidationError, with_paths_of_aws
-from triton_ensembles.endpoint.hosting.request import Invocation, Reply
-from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.metrics.record import Call, Metrics
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 from triton_ensembles.endpoint.settings import ACCOUNT, Settings
+from triton_ensembles.endpoint.variants.variant import Variant
+from triton_ensembles.hosting.errors import HostingError, ModelError, ValidationError, with_paths_of_aws
+from triton_ensembles.hosting.request import Invocation, Reply
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
 _log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-from triton_ensembles.endpoint.connector import base_of, connector_to
+from triton_ensembles.hosting.connector import base_of, connector_to
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _NAMESPACE = re.compile(r'namespace="[^"]*/models/(?P<hash>[0-9A-Za-z._]+)/model"')

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from triton_ensembles.endpoint.hosting.model import Model
-from triton_ensembles.endpoint.hosting.status import InstanceStatus
+from triton_ensembles.hosting.model import Model
+from triton_ensembles.hosting.status import InstanceStatus
 from triton_ensembles.sagemaker.model_state import ModelState
 
 CONDITIONS = ("broken", "queued", *(state.value for state in ModelState if state is not ModelState.WAITING))

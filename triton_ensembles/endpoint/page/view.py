@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triton_ensembles.endpoint.endpoint_state import Endpoint
-from triton_ensembles.endpoint.hosting.spec import VariantPlan
-from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
 from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
 from triton_ensembles.endpoint.metrics.triton import StepTimes
 from triton_ensembles.endpoint.page.rows import CONDITIONS, FOLDED, Row, rows_of
+from triton_ensembles.endpoint.variants.spec import VariantPlan
+from triton_ensembles.endpoint.variants.status import RecentError, VariantStatus
 
 _LATENCIES = {
     "ModelLatency": "container",

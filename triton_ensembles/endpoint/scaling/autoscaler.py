@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from triton_ensembles.endpoint.endpoint_state import Endpoint, Share
-from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.scaling.policy import IN_MINUTES, Proposal, TargetTracking, chosen, read_policy
+from triton_ensembles.endpoint.variants.variant import Variant
 
 NAMESPACE, DIMENSION = "sagemaker", "sagemaker:variant:DesiredInstanceCount"
 _PAUSE_SECONDS = 10.0

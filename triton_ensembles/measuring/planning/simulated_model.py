@@ -7,7 +7,7 @@ from triton_ensembles.sagemaker.model_state import ModelState
 
 
 class SimulatedModel:
-    """A model as the endpoint's rules see it: the counterpart of ``endpoint.hosting.model.Model``.
+    """A model as the endpoint's rules see it: the counterpart of ``hosting.model.Model``.
 
     Attributes:
         hash: the model's number in the traffic.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.hosting import archives
+from tests.hosting import archives
 from tests.running import serving
 from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.errors import EnsembleError

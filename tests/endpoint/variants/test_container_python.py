@@ -1,0 +1,81 @@
+"""The image of a container decides which Python runs its steps."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.hosting import archives
+from tests.hosting.conftest import Host
+from tests.starter.repositories import tensors, write_network
+from triton_ensembles.hosting.errors import ModelError
+from triton_ensembles.server import stubs
+from triton_ensembles.server.interpreter import Interpreter, find_interpreter
+from triton_ensembles.triton.pip_server import server_python
+
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+IMAGE = "123.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:{}"
+ANSWER = "import sys; x = np.array(sys.version_info[:2], np.float32)"
+
+
+async def answered(host: Host) -> str:
+    """The Python that a step says it runs under."""
+    host.put("a.tar.gz", archives.model(execute=ANSWER))
+    return ".".join(f"{number:.0f}" for number in await host.ask("a.tar.gz", 1.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("image", "python"),
+    [
+        (IMAGE.format("22.05-py3"), "3.8"),  # AWS's notebooks of 2022
+        (IMAGE.format("24.09-py3"), "3.10"),
+        (IMAGE.format("25.04-py3-cpu"), "3.12"),
+        ("triton-ensembles/tritonserver:2.51.0-pip", server_python()),  # without a release: the running one
+    ],
+)
+async def test_steps_run_under_the_python_of_the_image(host: Host, image: str, python: str) -> None:
+    if find_interpreter(python) is None:
+        pytest.skip(f"there is no Python {python} with a shared library here")
+    await host.start(image=image)
+    assert host.variant.snapshot().python == await answered(host) == python
+    assert "Python" not in str(host.observer.of("warning"))
+
+
+async def test_an_engine_serves_behind_the_name_of_an_image_with_another_python(host: Host, tmp_path: Path) -> None:
+    """Otherwise unchanged boto3 code with AWS's own image gets a ModelError for every archive with a model file."""
+    write_network(tmp_path / "model.onnx")
+    config = f'backend: "onnxruntime"\n{tensors(("X", "FP32", 4), ("Y", "FP32", 3))}'
+    files = {"network/config.pbtxt": config.encode(), "network/1/model.onnx": (tmp_path / "model.onnx").read_bytes()}
+    host.put("a.tar.gz", files)
+    await host.start(image=IMAGE.format("24.09-py3" if server_python() != "3.10" else "25.04-py3"))
+    request = {"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 4, 8]}]}
+    assert archives.values(await host.send("a.tar.gz", json.dumps(request).encode())) == [1, 2, 4]
+
+
+async def test_the_error_of_a_load_names_the_python_that_the_archive_was_built_for(host: Host) -> None:
+    """Otherwise one reads that a module is missing, and looks for it in the archive, where it is."""
+    built_for = {"manifest.json": json.dumps({"python": server_python()}).encode()}
+    host.put("a.tar.gz", archives.model(initialize="import for_one_python_only") | built_for)
+    await host.start(image=IMAGE.format("24.09-py3" if server_python() != "3.10" else "25.04-py3"))
+    with pytest.raises(ModelError) as caught:
+        await host.ask("a.tar.gz")
+    other = host.variant.snapshot().python
+    assert "No module named 'for_one_python_only'" in str(caught.value)
+    assert f"built for Python {server_python()}, and this container's steps run Python {other}" in str(caught.value)
+    assert "--image RELEASE" in caught.value.cure
+
+
+async def test_a_python_that_is_missing_here_is_replaced_loudly(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise what is rehearsed is taken for what the image does."""
+
+    def only_the_running_one(minor: str) -> Interpreter | None:
+        return find_interpreter(minor) if minor == server_python() else None
+
+    monkeypatch.setattr(stubs, "find_interpreter", only_the_running_one)
+    await host.start(image=IMAGE.format("24.09-py3"))
+    assert await answered(host) == host.variant.snapshot().python == server_python()
+    (event,) = host.observer.of("warning")
+    assert "the image of Triton 24.09 runs Python steps with Python 3.10" in event
+    assert f"here they run with Python {server_python()}" in event and "pyenv install 3.10" in event
+    assert [error.text for error in host.variant.snapshot().errors if "Python 3.10" in error.text]
+    assert host.log.read_text().startswith("WARNING: the image of Triton 24.09 runs")

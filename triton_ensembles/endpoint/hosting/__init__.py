@@ -1,1 +1,0 @@
-"""Hosting: what SageMaker does between InvokeEndpoint and the container."""

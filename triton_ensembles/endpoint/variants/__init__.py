@@ -1,0 +1,1 @@
+"""Production variants: what SageMaker does between InvokeEndpoint and a container."""
