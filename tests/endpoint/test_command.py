@@ -169,7 +169,7 @@ def test_an_endpoint_of_any_name_has_a_log_of_its_own(local: LocalEndpoint, depl
 def test_a_busy_port_and_a_busy_folder_are_named(local: LocalEndpoint, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy, pytest.raises(EnsembleError, match=r"cannot be used.*--port"):
         LocalEndpoint(tmp_path, "--port", str(busy.getsockname()[1])).start()
-    with pytest.raises(EnsembleError, match=r"another endpoint server uses this folder.*--root"):
+    with pytest.raises(EnsembleError, match=r"another server uses this folder.*--root"):
         LocalEndpoint(local.root).start()
 
 

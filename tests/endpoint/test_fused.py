@@ -16,7 +16,7 @@ from tests.processes import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
+from triton_ensembles.hosting.triton_metrics import Source, TritonMetrics
 
 
 def ask(runtime: Any, endpoint: str, **target: str) -> None:

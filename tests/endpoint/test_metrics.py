@@ -20,7 +20,7 @@ from triton_ensembles.endpoint.metrics import publishing, triton
 from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
 from triton_ensembles.endpoint.metrics.publishing import TritonPublisher
 from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
-from triton_ensembles.endpoint.metrics.triton import Source, step_times
+from triton_ensembles.hosting.triton_metrics import Source, step_times
 from triton_ensembles.sagemaker.metric_names import METRICS
 
 

@@ -53,6 +53,7 @@ GROUPS = {
         "demo": "Build, serve, send example requests, print the answers, stop.",
         "serve": "Serve ensembles or any repository with tritonserver until Ctrl-C.",
         "endpoint": "Serve the SageMaker API here, for boto3 code.",
+        "host": "Serve any number of archives by name, each loaded when requested.",
         "gateway": "Serve several models by name and version in one container.",
     },
     "Measure": {

@@ -15,11 +15,11 @@ from triton_ensembles.commands.common.hosted import hosted_of
 from triton_ensembles.commands.common.option_rules import excludes
 from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint, invocation
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
-from triton_ensembles.endpoint.keeper import keep
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.processes import StopSignals
+from triton_ensembles.hosting.keeper import keep
 from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
 from triton_ensembles.server.secret import covers_sagemaker
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
@@ -17,7 +16,7 @@ from triton_ensembles.hosting.cpu import family_seconds
 from triton_ensembles.hosting.disk import Disk, model_hash
 from triton_ensembles.hosting.errors import HostingError
 from triton_ensembles.hosting.model import Model
-from triton_ensembles.hosting.objects import S3Objects
+from triton_ensembles.hosting.objects import Files
 from triton_ensembles.hosting.triton_api import ContainerAnswered, ContainerDied
 from triton_ensembles.server.sagemaker_server import SageMakerServer
 from triton_ensembles.server.server_command import Reach
@@ -41,7 +40,7 @@ class LocalContainer:
 
     def __init__(self, root: Path, python: str, arguments: Sequence[str]) -> None:
         root.mkdir()
-        self._disk = Disk(root, _Files(), _LIMITS.disk_bytes)
+        self._disk = Disk(root, Files(), _LIMITS.disk_bytes)
         self._models: dict[str, Model] = {}
         flags = " ".join(["--allow-http=true", "--allow-grpc=true", *arguments])
         variables = container_variables({ADDITIONAL_ARGS: flags}, multi_model=True)
@@ -118,22 +117,6 @@ class LocalContainer:
     def processor_seconds(self) -> float:
         """Return the processor time of all processes so far, those that have ended included."""
         return family_seconds(self.processes)
-
-
-class _Files(S3Objects):
-    """Archives of this machine by their paths, in the place of objects of S3."""
-
-    def __init__(self) -> None:
-        super().__init__(None)
-
-    async def size(self, url: str) -> int:
-        return Path(url).stat().st_size
-
-    async def fetch(self, url: str, destination: Path) -> None:
-        try:
-            destination.hardlink_to(url)
-        except OSError:  # another file system
-            await asyncio.to_thread(shutil.copyfile, url, destination)
 
 
 async def _no_limit(_: int) -> None:

@@ -17,9 +17,9 @@ from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.page.pages import Pages
-from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 from triton_ensembles.ground.web_pages import INERT, REFUSAL, is_foreign
 from triton_ensembles.hosting.errors import ServiceUnavailable
+from triton_ensembles.hosting.request_body import Body, BodyTooLarge
 
 _log = logging.getLogger(__name__)
 _FORM_BYTES = 1 << 20

@@ -13,7 +13,7 @@ from triton_ensembles.gateway.metrics import Metrics
 from triton_ensembles.gateway.models_toml import Model, Table
 from triton_ensembles.gateway.payloads import decode, encode
 from triton_ensembles.gateway.triton import Triton
-from triton_ensembles.ground.web_pages import INERT, is_local, is_of_a_page
+from triton_ensembles.ground.web_pages import INERT, why_refused
 
 _PING_SECONDS = 1.5  # SageMaker waits 2 s for the answer
 _ENDED_STUB = " is not healthy."  # Stub process '…' …: python_backend r24.10 python_be.cc
@@ -40,11 +40,8 @@ class Gateway:
 
     @web.middleware
     async def _no_page(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        host = request.headers.get("Host")
-        if self._on_loopback and host and not is_local(host):
-            raise Refused(403, f"{host[:100]!r} is not this machine: call it as 127.0.0.1 or localhost")
-        if is_of_a_page(request.headers):
-            raise Refused(403, "web pages are not answered: call it from a program, or through one of your own")
+        if why := why_refused(request.headers, on_loopback=self._on_loopback):
+            raise Refused(403, why)
         return await handler(request)
 
     async def _ping(self, _request: web.Request) -> web.Response:

@@ -50,6 +50,20 @@ def is_foreign(method: str, headers: Mapping[str, str], *, links: bool = False) 
     return not (links and method == "GET" and followed)
 
 
+def why_refused(headers: Mapping[str, str], *, on_loopback: bool) -> str:
+    """The sentence for a request that a browser sends, to a server without pages; "" for any other request.
+
+    Args:
+        on_loopback: whether programs of this machine are its only clients, so that a Host of another name is a page's.
+    """
+    host = headers.get("Host", "")
+    if on_loopback and host and not is_local(host):
+        return f"{host[:100]!r} is not this machine: call it as 127.0.0.1 or localhost"
+    if is_of_a_page(headers):
+        return "web pages are not answered: call it from a program, or through one of your own"
+    return ""
+
+
 def is_of_a_page(headers: Mapping[str, str]) -> bool:
     """Return whether a browser sends this request for any page, to a server that has none and may have any name."""
     return "Origin" in headers or headers.get("Sec-Fetch-Site") not in (None, "none")

@@ -1,4 +1,4 @@
-"""The ensembles and the steps of an unpacked archive."""
+"""The ensembles and the steps of an unpacked archive, or of a model repository."""
 
 import json
 from contextlib import suppress
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.sagemaker.contract import ENSEMBLE
-from triton_ensembles.triton.model_config import config_of, in_order
+from triton_ensembles.triton.model_config import CONFIG, config_of, in_order
 
 _LONGEST_CONFIG = 16 << 20  # bytes that are looked at: an archive may hold gigabytes under this name
 
@@ -36,3 +36,14 @@ def ensembles_in(repository: Path) -> list[str]:
             if ENSEMBLE.search(file.read(_LONGEST_CONFIG).decode(errors="replace")):
                 ensembles.append(config.parent.name)
     return ensembles
+
+
+def is_model(folder: Path) -> bool:
+    return (folder / CONFIG).is_file()
+
+
+def steps_of(model: Path) -> tuple[str, ...]:
+    """The steps of an ensemble's folder, which lie beside it; () for any other model, and for a damaged config."""
+    with suppress(OSError, ValueError, KeyError):
+        return tuple(step.model_name for step in in_order(config_of(model)))
+    return ()

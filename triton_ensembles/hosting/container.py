@@ -49,6 +49,7 @@ class Launch:
         release: of the image, whose script reads the variables.
         home: the Triton that it starts; None for the one that ``setup`` has installed.
         reach: who may talk to KServe v2, where the variables turn it on.
+        kserve: whether models are requested over KServe v2, which the variables turn on, and not as SageMaker does.
     """
 
     repository: Path
@@ -60,6 +61,7 @@ class Launch:
     release: tuple[int, int] = LOCAL
     home: Installation | None = None
     reach: Reach = Reach.SOCKETS
+    kserve: bool = False
 
     def server(self) -> SageMakerServer | GatewayServer:
         make = GatewayServer if self.gateway else partial(SageMakerServer, release=self.release, reach=self.reach)
@@ -124,9 +126,9 @@ class Container:
             await asyncio.to_thread(server.stop, at_once=True)  # it does not listen yet
             raise
         self._server = server
-        self._api = TritonApi(
-            server.sagemaker_url, server.written_log, {} if "sagemaker" in server.sockets else server.secret.http
-        )
+        secret = {} if "sagemaker" in server.sockets else server.secret.http
+        kserve = server.http_url if self._launch.kserve else ""
+        self._api = TritonApi(server.sagemaker_url, server.written_log, secret, kserve)
         # Readable once the process has ended, but before it is reaped.
         self._handle = os.pidfd_open(server.pid)
         asyncio.get_running_loop().add_reader(self._handle, self._ended)

@@ -18,7 +18,7 @@ from pathlib import Path
 from triton_ensembles.hosting import faults
 from triton_ensembles.hosting.errors import HostingError
 from triton_ensembles.hosting.model import Model
-from triton_ensembles.hosting.objects import S3Objects
+from triton_ensembles.hosting.objects import Objects
 from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.sagemaker.model_state import ModelState
 
@@ -40,7 +40,7 @@ def model_hash(url: str, target_model: str = "", taken: int = 0) -> str:
 class Disk:
     """Downloads, unpacks and deletes models."""
 
-    def __init__(self, root: Path, objects: S3Objects, budget: int) -> None:
+    def __init__(self, root: Path, objects: Objects, budget: int) -> None:
         self._models = root / "models"
         self._models.mkdir(parents=True)
         self._objects = objects
@@ -109,8 +109,12 @@ class Disk:
             await self._objects.fetch(url, archive)
             downloaded = time.monotonic()
             model.state = ModelState.EXTRACTING
-            disk_bytes = await self._extract(archive, scratch / "model", grant)
-            archive.unlink()
+            disk_bytes = 0
+            if archive.is_dir():  # of links: it is unpacked
+                archive.rename(scratch / "model")
+            else:
+                disk_bytes = await self._extract(archive, scratch / "model", grant)
+                archive.unlink()
             scratch.rename(self._models / model.hash)
             model.disk_bytes = kept = disk_bytes
             model.state = ModelState.ON_DISK

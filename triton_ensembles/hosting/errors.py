@@ -38,6 +38,24 @@ class ModelError(HostingError):
         self.original_message = original_message
 
 
+class LoadFailed(ModelError):
+    """The container refuses to load the model, or never ends to load it."""
+
+    code = "ModelError"
+
+
+class ArchiveMissing(ValidationError):
+    """There is no archive of this name."""
+
+    code = "ValidationError"
+
+
+class ArchiveRefused(ValidationError):
+    """The archive cannot be unpacked."""
+
+    code = "ValidationError"
+
+
 class ModelNotReadyException(HostingError):
     """The model is still being downloaded or loaded after 60 s; the load continues."""
 

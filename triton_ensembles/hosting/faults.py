@@ -21,11 +21,11 @@ _HERE_CURE = "pack a model and config for the CPU (docs/targets.md), or start th
 OUT_OF_RESOURCES = 507  # the container's status when memory runs out; the platform's own too, when a budget is used up
 
 
-def object_missing(bucket: str, key: str) -> errors.ValidationError:
+def object_missing(bucket: str, key: str) -> errors.ArchiveMissing:
     place = f"bucket: {bucket}, key: {key}"
     message = f"Failed to download model data({place}). Please ensure that there is an object located at the URL"
     cure = "upload the archive, or correct TargetModel (it is added to ModelDataUrl)"
-    return errors.ValidationError(message, cure=cure)
+    return errors.ArchiveMissing(message, cure=cure)
 
 
 def not_downloaded(reason: str, cure: str = "try again") -> errors.ServiceUnavailable:
@@ -37,7 +37,7 @@ def not_on_disk(url: str, error: BaseException) -> errors.HostingError | None:
     """For a damaged archive, or a download that took too long; None for any other error."""
     if isinstance(error, ExtractionError):
         message = f'Failed to extract model data archive from URL "{url}": {error.message} ({error.rule})'
-        return errors.ValidationError(message, cure=error.cure)
+        return errors.ArchiveRefused(message, cure=error.cure)
     if isinstance(error, TimeoutError):
         return errors.ServiceUnavailable(f"the download of {url} took too long", cure="try again")
     return None
@@ -69,9 +69,9 @@ def cure_of(reason: str) -> str:
     return _HERE_CURE if any(words in reason for words in _NOT_HERE) else ""
 
 
-def _load_failed(target_model: str, detail: str, message: str, cure: str, status: int = 0) -> errors.ModelError:
+def _load_failed(target_model: str, detail: str, message: str, cure: str, status: int = 0) -> errors.LoadFailed:
     text = f"Failed to load model '{target_model}': {detail}"
-    return errors.ModelError(text, original_status=status, original_message=message, cure=cure)
+    return errors.LoadFailed(text, original_status=status, original_message=message, cure=cure)
 
 
 def died_while_loading(target_model: str, reasons: list[str]) -> errors.InternalFailure:

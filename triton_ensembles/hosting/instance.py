@@ -185,11 +185,11 @@ class Instance:
         if model.alias:
             request = request._replace(target_model=model.alias)
         try:
-            return await api.invoke(model.invoke_path, request, seconds)
+            return await api.invoke(model.invoke_path + request.operation, request, seconds)
         except ContainerAnswered as answer:
             if not (isinstance(request.body, bytes) and await self._may_send_again(model, answer)):
                 raise
-        return await api.invoke(model.invoke_path, request, seconds)
+        return await api.invoke(model.invoke_path + request.operation, request, seconds)
 
     async def _may_send_again(self, model: Model, answer: ContainerAnswered) -> bool:
         if answer.status == faults.OUT_OF_RESOURCES:

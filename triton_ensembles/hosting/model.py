@@ -34,6 +34,7 @@ class Model:
     hash: str
     invoke_path: str  # on the container's port
     url: str = ""  # of its archive
+    kept: bool = True  # whether it stays loaded, and on the disk, when no request uses it any more
     alias: str = ""  # the container's name for it, where a load that never ends has that of the target model
     api: TritonApi | None = None  # of the server that loaded it; no other server knows the model
     state: ModelState = ModelState.WAITING

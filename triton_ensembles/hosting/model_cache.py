@@ -22,6 +22,8 @@ from triton_ensembles.hosting.model_processes import Usage
 from triton_ensembles.hosting.report import Report
 from triton_ensembles.sagemaker.model_state import ModelState
 
+_POLL_SECONDS = 0.05
+
 
 class ModelCache:
     """All models of one tritonserver: loaded, being loaded or on its disk.
@@ -29,21 +31,12 @@ class ModelCache:
     Args:
         make: the model of a name that is requested for the first time, where the server is still loading so many others
             of that name, and always will.
-        keeps: whether a model stays loaded when no request uses it any more.
     """
 
     def __init__(
-        self,
-        make: Callable[[str, int], Model],
-        container: Container,
-        disk: Disk,
-        budgets: Budgets,
-        report: Report,
-        *,
-        keeps: bool = True,
+        self, make: Callable[[str, int], Model], container: Container, disk: Disk, budgets: Budgets, report: Report
     ) -> None:
         self._make = make
-        self._keeps = keeps
         self._budgets = budgets
         self._report = report
         self._models: dict[str, Model] = {}
@@ -95,7 +88,22 @@ class ModelCache:
         model.touch()
         if model.in_use == 0 and model.loaded:
             self._memory.became_idle()
-            if not self._keeps:
+            if not model.kept:
+                self._spawn(self._retire(model))
+
+    async def unload(self, target_model: str) -> None:
+        """Unload the model, as soon as no request uses it."""
+        model = self._models.get(target_model)
+        while model is not None and (model.in_use or model.load_task is not None):
+            await asyncio.sleep(_POLL_SECONDS)
+        if model is not None:
+            await self._memory.retire(model)
+
+    def discard(self, target_model: str) -> None:
+        """Unload the model and delete it from the disk, as soon as no request uses it."""
+        if model := self._models.get(target_model):
+            model.kept = False
+            if not model.in_use:
                 self._spawn(self._retire(model))
 
     async def evict_other(self, model: Model) -> bool:
@@ -174,7 +182,8 @@ class ModelCache:
 
     async def _retire(self, model: Model) -> None:
         """Unload and delete a model that no request uses."""
-        if await self._memory.retire(model) and not model.in_use and model.idle_on_disk:
+        await self._memory.retire(model)
+        if not model.in_use and model.idle_on_disk:
             await self._disk.delete(model)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:

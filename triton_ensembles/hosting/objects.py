@@ -1,10 +1,12 @@
-"""Archives downloaded from S3."""
+"""Archives downloaded from S3, or taken from this machine."""
 
 import asyncio
+import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import boto3.exceptions
 import botocore.exceptions
@@ -12,6 +14,7 @@ from boto3.s3.transfer import TransferConfig
 from s3transfer.exceptions import S3DownloadFailedError
 
 from triton_ensembles.hosting import faults
+from triton_ensembles.hosting.archive_steps import is_model, steps_of
 from triton_ensembles.hosting.errors import ValidationError
 
 _TRANSFER = TransferConfig(max_concurrency=4)  # ranges of 8 MB, each tried up to five times
@@ -24,6 +27,53 @@ def split_url(url: str) -> tuple[str, str]:
     if scheme != "s3" or not bucket or not key:
         raise ValidationError(f"'{url}' is not the URL of an S3 object", cure="write it as s3://bucket/key")
     return bucket, key
+
+
+class Objects(Protocol):
+    """Archives by their URLs. Raises HostingError, or OSError when the destination cannot be written."""
+
+    async def size(self, url: str) -> int:
+        """Bytes of the archive."""
+
+    async def fetch(self, url: str, destination: Path) -> None:
+        """Write the archive to ``destination``, or make a folder there with links to what is unpacked already."""
+
+
+class Files:
+    """Archives of this machine by their paths, and the folders of models."""
+
+    async def size(self, url: str) -> int:
+        try:
+            return Path(url).stat().st_size if Path(url).is_file() else 0
+        except FileNotFoundError:
+            raise faults.object_missing("", url) from None
+
+    async def fetch(self, url: str, destination: Path) -> None:
+        source = Path(url)
+        if source.is_dir():
+            await asyncio.to_thread(_link_models, source, destination)
+            return
+        try:
+            destination.hardlink_to(source)
+        except FileNotFoundError:
+            raise faults.object_missing("", url) from None
+        except OSError:  # another file system
+            await asyncio.to_thread(shutil.copyfile, source, destination)
+
+
+def _link_models(source: Path, destination: Path) -> None:
+    """Make a repository of links to a model and its steps beside it, or to all models in a folder. The models' folders
+    themselves are none: Triton's front end for SageMaker (2.51.0) does not follow a link there."""
+    destination.mkdir()
+    if is_model(source):
+        models = {source.name, *steps_of(source)}
+        folders = [source.parent / name for name in sorted(models)]
+    else:
+        folders = [path for path in sorted(source.iterdir()) if is_model(path)]
+    for folder in filter(Path.is_dir, folders):
+        (destination / folder.name).mkdir()
+        for path in folder.iterdir():
+            (destination / folder.name / path.name).symlink_to(os.path.abspath(path))  # noqa: PTH100 - resolves no link
 
 
 class S3Objects:

@@ -1,4 +1,4 @@
-"""One call of InvokeEndpoint, and the model's answer."""
+"""One request to a model, and its answer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -10,7 +10,7 @@ from triton_ensembles.hosting.errors import InternalFailure
 
 
 class Invocation(NamedTuple):
-    """The body and headers of InvokeEndpoint, as the container gets them.
+    """The body and headers of a request, as the container gets them.
 
     Only a whole body can be sent a second time, after the container answered 507 and another model was unloaded. Of one
     in pieces, ``content_length`` is the number of bytes: the container does not accept chunked requests.
@@ -20,6 +20,8 @@ class Invocation(NamedTuple):
     target_model: str | None = None
     headers: Mapping[str, str] = {}  # without that of the target model
     content_length: int | None = None
+    method: str = "POST"
+    operation: str = ""  # of KServe v2, after the model's path: "/infer"
 
 
 class Pieces(AsyncIterator[bytes]):
@@ -33,8 +35,16 @@ class Pieces(AsyncIterator[bytes]):
         self._answer = answer
         self.seconds = seconds
         self.on_end: Callable[[], None] | None = None  # called once: it has been read to its end, broken off or closed
+        self._unread = b""
+
+    def unread(self, piece: bytes) -> None:
+        """Have ``piece`` be the next one."""
+        self._unread = piece
 
     async def __anext__(self) -> bytes:
+        if self._unread:
+            piece, self._unread = self._unread, b""
+            return piece
         try:
             async with asyncio.timeout(self.seconds):
                 piece = await self._answer.content.readany()
@@ -65,7 +75,7 @@ class Reply(NamedTuple):
     """
 
     status: int
-    headers: Mapping[str, str]  # the container's Content-Type
+    headers: Mapping[str, str]  # the container's Content-Type, and of KServe v2 the length of the JSON part
     body: bytes | Pieces
     content_length: int | None  # bytes of the body; None where the container does not say
     model_seconds: float

@@ -1,4 +1,4 @@
-"""The container's own HTTP interface: the requests that SageMaker's platform may send tritonserver 2.51.0.
+"""The requests that may be sent to tritonserver 2.51.0: to load, unload and invoke as SageMaker does, and KServe v2.
 
 Two requests abort that server or make it hang, and are therefore never sent: POST /models with incomplete JSON (it
 aborts), and an unload whose TargetModel header differs from that of the load (it waits 350 s). So load, invoke and
@@ -23,6 +23,8 @@ from triton_ensembles.server.repository_api import error_in
 from triton_ensembles.triton.log import read_log
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
+JSON_LENGTH = "Inference-Header-Content-Length"  # of KServe v2: bytes before the binary tensors
+_KEPT = ("Content-Type", JSON_LENGTH)
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once
 _CONNECT_SECONDS = 10.0
 _END_SECONDS = 5.0
@@ -50,20 +52,21 @@ class ContainerAnswered(Exception):
 
 
 class TritonApi:
-    """The SageMaker port of one tritonserver, from its start to its end. To be made on the event loop that uses it.
+    """The HTTP ports of one tritonserver, from its start to its end. To be made on the event loop that uses it.
 
-    ``url`` is ``unix:PATH``, or ``127.0.0.1:PORT`` where the server is not ours, which may demand ``headers``. After
-    ``close`` every call raises ContainerDied: the next server there knows nothing of what this one loaded.
+    ``url`` is that of its SageMaker port: ``unix:PATH``, or ``127.0.0.1:PORT`` where the server is not ours, which may
+    demand ``headers``. ``kserve``: that of KServe v2, if requests go there. After ``close`` every call raises
+    ContainerDied: the next server there knows nothing of what this one loaded.
     """
 
-    def __init__(self, url: str, log: Path, headers: Mapping[str, str] = {}) -> None:
-        self._url = base_of(url)
+    def __init__(self, url: str, log: Path, headers: Mapping[str, str] = {}, kserve: str = "") -> None:
         self._log = log
         self._order = CallOrder()
         self._session = _session(url, headers)
         # The server loads and unloads in the thread of the connection, and leaves its other connections waiting. A new
         # connection goes to a thread that is free: for each load and unload, and for requests meanwhile.
         self._new_connections = _session(url, headers, force_close=True)
+        self._kserve = _session(kserve, headers) if kserve else None
         self._busy = 0  # loads and unloads in progress
         self._answers: weakref.WeakSet[aiohttp.ClientResponse] = weakref.WeakSet()
         self.closed = False
@@ -79,7 +82,7 @@ class TritonApi:
         await self._control(self._order.unload(), logged, "DELETE", f"/models/{hash}", target_model, "")
 
     async def invoke(self, path: str, request: Invocation, seconds: float) -> Reply:
-        """POST the body to ``path`` and return the answer.
+        """Send the request to ``path`` and return the answer.
 
         Raises ContainerAnswered, ContainerDied, NeverSent, or TimeoutError for no complete answer (of one in pieces, no
         head) within ``seconds``.
@@ -97,14 +100,14 @@ class TritonApi:
                     await begin()
                 else:
                     body = _before_the_last(body, begin)
-                session = self._new_connections if self._busy else self._session
-                answer = await self._request(session, "POST", path, headers, body)
+                session = self._kserve or (self._new_connections if self._busy else self._session)
+                answer = await self._request(session, request.method, path, headers, body)
                 if answer.status >= 400:
                     raise ContainerAnswered(answer.status, error_in(await answer.read()))
                 length = answer.content_length
                 small = length is not None and length <= _WHOLE
                 reply = await answer.read() if small else Pieces(answer, seconds)
-        kept = {"Content-Type": content_type} if (content_type := answer.headers.get("Content-Type")) else {}
+        kept = {name: answer.headers[name] for name in _KEPT if name in answer.headers}
         return Reply(answer.status, kept, reply, length, time.perf_counter() - started)
 
     async def has_ended(self) -> bool:
@@ -120,7 +123,8 @@ class TritonApi:
             self.closed = True
             for answer in list(self._answers):
                 answer.close()  # its reader would otherwise wait until its time is over
-            self._closing = asyncio.gather(self._session.close(), self._new_connections.close(), return_exceptions=True)
+            sessions = filter(None, (self._session, self._new_connections, self._kserve))
+            self._closing = asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
 
     async def _control(
         self, beginning: Beginning, logged: str, method: str, path: str, target_model: str, body: str
@@ -156,7 +160,7 @@ class TritonApi:
     ) -> aiohttp.ClientResponse:
         if self.closed:
             raise NeverSent("this server has ended")
-        url = URL(self._url + path, encoded=True)
+        url = URL(path, encoded=True)
         answer = await session.request(method, url, headers=headers, data=body, allow_redirects=False)
         self._answers.add(answer)
         return answer
@@ -165,6 +169,7 @@ class TritonApi:
 def _session(url: str, headers: Mapping[str, str], *, force_close: bool = False) -> aiohttp.ClientSession:
     """A client that adds no headers of its own but these, and passes bodies on as they are."""
     return aiohttp.ClientSession(
+        base_of(url),
         connector=connector_to(url, limit=0, force_close=force_close),
         headers=headers,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),

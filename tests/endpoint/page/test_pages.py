@@ -14,7 +14,6 @@ from aiohttp.test_utils import make_mocked_request
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.endpoint.metrics.triton import StepTimes
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.page.rows import rows_of
 from triton_ensembles.endpoint.page.view import VariantView, latencies
@@ -24,6 +23,7 @@ from triton_ensembles.hosting.budgets import Budgets
 from triton_ensembles.hosting.model import ColdStart, Model
 from triton_ensembles.hosting.rate import Rate
 from triton_ensembles.hosting.status import InstanceStatus
+from triton_ensembles.hosting.triton_metrics import StepTimes
 from triton_ensembles.sagemaker.model_state import ModelState
 
 PLAN = VariantPlan("AllTraffic", ContainerSpec("image", "s3://b/", "MultiModel"), Budgets(1 << 30, 1 << 30), 1, "ml", 1)

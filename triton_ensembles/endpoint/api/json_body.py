@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from triton_ensembles.endpoint.api.errors import SerializationException
-from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
+from triton_ensembles.hosting.request_body import Body, BodyTooLarge
 
 _MOST_BYTES = 1 << 20
 

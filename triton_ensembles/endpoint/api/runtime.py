@@ -4,9 +4,7 @@ POST /endpoints/{EndpointName}/invocations
 POST /endpoints/{EndpointName}/invocations-response-stream
 """
 
-import asyncio
 import json
-import logging
 import re
 import time
 import uuid
@@ -23,14 +21,14 @@ from triton_ensembles.endpoint.api import response_stream
 from triton_ensembles.endpoint.api.validation import operation_model, string_faults, summary
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.metrics.record import Call, Metrics
-from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 from triton_ensembles.endpoint.settings import ACCOUNT, Settings
 from triton_ensembles.endpoint.variants.variant import Variant
 from triton_ensembles.hosting.errors import HostingError, ModelError, ValidationError, with_paths_of_aws
-from triton_ensembles.hosting.request import Invocation, Reply
+from triton_ensembles.hosting.replies import send
+from triton_ensembles.hosting.request import Invocation
+from triton_ensembles.hosting.request_body import Body, BodyTooLarge
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
-_log = logging.getLogger(__name__)
 _PATH = re.compile(r"/endpoints/(?P<name>[^/?]*)/(?P<operation>[^/?]*)/?")
 _INVOKE, _STREAM = "invocations", "invocations-response-stream"
 _WHOLE_BYTES = 256 * 1024  # smaller bodies are read whole, which is faster, and can be sent a second time
@@ -99,7 +97,8 @@ class Runtime:
         call.model_status, call.model_seconds = reply.status, reply.model_seconds
         if operation == _STREAM:
             return await response_stream.send(request, reply, call.variant, str(uuid.uuid4()))
-        return await _send(request, reply, call.variant)
+        added = {"x-Amzn-Invoked-Production-Variant": call.variant, "x-amzn-RequestId": str(uuid.uuid4())}
+        return await send(request, reply, {**reply.headers, **added})
 
 
 def _choose(endpoint: Endpoint, parameters: Mapping[str, str], call: Call) -> Variant:
@@ -132,27 +131,6 @@ def _read(request: web.BaseRequest) -> tuple[str, str, dict[str, str]]:
 @lru_cache(4096)  # most requests of a client differ only in the body
 def _faults(member: str, value: str) -> tuple[str, ...]:
     return tuple(string_faults(_CONSTRAINTS[member], value, f"{member[0].lower()}{member[1:]}"))
-
-
-async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.StreamResponse:
-    headers = {**reply.headers, "x-Amzn-Invoked-Production-Variant": variant, "x-amzn-RequestId": str(uuid.uuid4())}
-    if isinstance(reply.body, bytes):
-        return web.Response(status=reply.status, headers=headers, body=reply.body)
-    response = web.StreamResponse(status=reply.status, headers=headers)
-    response.content_length = reply.content_length
-    try:
-        await response.prepare(request)
-        async for piece in reply.body:
-            async with asyncio.timeout(reply.body.seconds):  # the model is in use until the client has read its answer
-                await response.write(piece)
-        await response.write_eof()
-    except Exception:
-        _log.exception("the answer of variant %s broke off", variant)
-        if request.transport is not None:
-            request.transport.abort()  # the status is already sent: only this shows the client that the rest is missing
-    finally:
-        await reply.body.aclose()
-    return response
 
 
 def _error_response(error: HostingError, log: Path, *, multi_model: bool) -> web.Response:

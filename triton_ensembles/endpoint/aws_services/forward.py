@@ -15,8 +15,8 @@ from triton_ensembles.endpoint.api.json_body import parsed
 from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE
-from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 from triton_ensembles.ground.web_pages import INERT
+from triton_ensembles.hosting.request_body import Body, BodyTooLarge
 
 # Hop-by-hop headers (RFC 9110, 7.6.1). Expect is answered here.
 _HOP = {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "proxy-connection"}

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from prometheus_client.parser import text_string_to_metric_families
 
 from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
-from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
+from triton_ensembles.hosting.triton_metrics import Source, TritonMetrics
 
 _LOG = logging.getLogger(__name__)
 _MINUTE = 60.0

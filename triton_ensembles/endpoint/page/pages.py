@@ -14,9 +14,9 @@ from aiohttp import web
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
 from triton_ensembles.endpoint.page.rows import FOLDED
 from triton_ensembles.endpoint.page.view import latencies, view
+from triton_ensembles.hosting.triton_metrics import Source, TritonMetrics
 
 _HERE = Path(__file__).parent
 _FILES = {"/-/style.css": "text/css", "/-/script.js": "text/javascript"}

@@ -7,10 +7,10 @@ from typing import Any
 
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
-from triton_ensembles.endpoint.metrics.triton import StepTimes
 from triton_ensembles.endpoint.page.rows import CONDITIONS, FOLDED, Row, rows_of
 from triton_ensembles.endpoint.variants.spec import VariantPlan
 from triton_ensembles.endpoint.variants.status import RecentError, VariantStatus
+from triton_ensembles.hosting.triton_metrics import StepTimes
 
 _LATENCIES = {
     "ModelLatency": "container",

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triton_ensembles.endpoint.variants.container_python import container_python
 from triton_ensembles.endpoint.variants.container_variables import container_variables, without_effect
 from triton_ensembles.endpoint.variants.context import Context
 from triton_ensembles.endpoint.variants.instance_report import RECENT_ERRORS, Report
@@ -18,6 +17,7 @@ from triton_ensembles.endpoint.variants.status import RecentError, VariantStatus
 from triton_ensembles.endpoint.variants.target_model import check_target_model
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.hosting.container import Container, Launch
+from triton_ensembles.hosting.container_python import container_python
 from triton_ensembles.hosting.disk import Disk, model_hash
 from triton_ensembles.hosting.errors import ServiceUnavailable
 from triton_ensembles.hosting.instance import Instance, Models
@@ -155,15 +155,15 @@ class Variant:
         container = Container(launch)
         models: Models = SingleModel(self._spec.model_data_url, container, disk, self._budgets, report)
         if multi:
-            keeps = self._spec.cache_setting == "Enabled"
-            models = ModelCache(self._model, container, disk, self._budgets, report, keeps=keeps)
+            models = ModelCache(self._model, container, disk, self._budgets, report)
         return Instance(index, container, models, disk, self._budgets, report)
 
     def _model(self, target_model: str, taken: int) -> Model:
         # Not of the object's URL: "x" and "/x" after a prefix without a slash are two models, as on AWS.
         hash = model_hash(self._spec.model_data_url, target_model, taken)
         alias = f"{target_model}-{taken + 1}" if taken else ""
-        return Model(target_model, hash, f"/models/{hash}/invoke", self._spec.object_url(target_model), alias)
+        kept = self._spec.cache_setting == "Enabled"
+        return Model(target_model, hash, f"/models/{hash}/invoke", self._spec.object_url(target_model), kept, alias)
 
     def _report(self, index: int) -> Report:
         context = self._context

@@ -1,7 +1,7 @@
-"""A parent of the endpoint's process, so that whichever of the two is killed, the other one cleans up.
+"""A parent of the process that hosts, so that whichever of the two is killed, the other one cleans up.
 
 Processes that outlive a model become children of its tritonserver, and then of the keeper. So after a kill -9 of the
-endpoint's process, the keeper knows all that is left. When it is killed, the endpoint's process gets SIGTERM.
+process that hosts, the keeper knows all that is left. When it is killed, that process gets SIGTERM.
 """
 
 import os
@@ -49,7 +49,7 @@ def _pass_on(child: int, number: int) -> None:
 
 
 def _end_what_is_left(server: int) -> None:
-    """End all orphans of the endpoint's process ``server``, and remove what its tritonservers have left."""
+    """End all orphans of the process ``server`` that hosted, and remove what its tritonservers have left."""
     leftovers = Leftovers(server)
     for _ in range(_ROUNDS):
         orphans = processes.descendants(os.getpid())

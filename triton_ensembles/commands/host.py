@@ -1,0 +1,169 @@
+"""``host`` on the command line."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from triton_ensembles.commands.common import option_values, options, output
+from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.paths import user_folder
+from triton_ensembles.host.settings import Settings
+from triton_ensembles.server.ports import LOOPBACK, Ports
+
+
+def _root() -> Path:
+    places = options.places_if_any()
+    return (places.build if places else user_folder()) / "host"
+
+
+_settings = options.collected(
+    Settings,
+    "settings",
+    click.option(
+        "--http-port", type=click.IntRange(0, 65535), default=Ports.http, help="KServe v2 over HTTP; 0: a free one."
+    ),
+    click.option(
+        "--bind",
+        metavar="ADDRESS",
+        default=LOOPBACK,
+        help="0.0.0.0: whoever reaches this machine may ask; see --token-file.",
+    ),
+    click.option(
+        "--root",
+        type=options.NEW_FOLDER,
+        default=_root,
+        show_default=False,
+        help="Working folder; only the logs and the list for --preload stay in it.  [default: build/host of the "
+        "project, or host/ beside tritonserver]",
+    ),
+    option_values.option(
+        "--memory-budget",
+        metavar="SIZE",
+        default="8G",
+        read=option_values.size,
+        help="Memory of tritonserver and its Python processes; beyond it, the least recently used model is unloaded.",
+    ),
+    option_values.option(
+        "--disk-budget",
+        metavar="SIZE",
+        default="32G",
+        read=option_values.size,
+        help="Disk space of unpacked archives; beyond it, the least recently used one is deleted.",
+    ),
+    click.option(
+        "--pin", multiple=True, metavar="NAME", help="Load this model first and never unload it. May be repeated."
+    ),
+    click.option(
+        "--requests-at-once", type=click.IntRange(1), default=1000, help="Further ones are answered with 503."
+    ),
+    option_values.option(
+        "--largest-body",
+        metavar="SIZE",
+        default="64M",
+        read=option_values.size,
+        help="Larger requests are answered with 413.",
+    ),
+    option_values.option(
+        "--seconds",
+        metavar="TIME",
+        default="60s",
+        read=option_values.seconds,
+        help="How long a request waits for its model to load (then 503; the load goes on), and for the answer.",
+    ),
+    click.option(
+        "--token-file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="A file with one word, which clients send as Authorization: Bearer.",
+    ),
+    click.option(
+        "--disable-auto-complete-config",
+        is_flag=True,
+        help="Triton's own flag: every config is complete, so that Python models start once and not twice.",
+    ),
+    options.evict_ahead,
+    options.server,
+)
+
+
+@click.command()
+@click.argument("source", metavar="FOLDER|s3://BUCKET/PREFIX")
+@_settings
+@click.option(
+    "--preload",
+    metavar="FILE|last",
+    default="",
+    help="Load these models in the background: a file with a name a line, or what was loaded when the host last ended.",
+)
+@click.option("--s3-url", default=None, help="Another S3 than AWS's, for s3://.")
+@output.quiet
+def host(source: str, settings: Settings, preload: str, s3_url: str | None) -> None:
+    """Serve any number of models by name over KServe v2: each is loaded when it is requested, and the least recently
+    used one is unloaded when the memory is full.
+
+    The models of a FOLDER are its archives (NAME.tar.gz), models (NAME/config.pbtxt) and model repositories
+    (NAME/MODEL/config.pbtxt); those of an S3 prefix its archives. New, changed and deleted ones are noticed; a changed
+    one is loaded beside the old one, which answers until then. Clients are those of any Triton over HTTP: curl,
+    tritonclient.http. gRPC is not served: it names the model in the message, where no balancer sees it.
+
+    \b
+      host dist/cpu                                  the archives that were built
+      host s3://bucket/models --memory-budget 24G    those of an S3 prefix, with your credentials
+      host models --pin tokenizer --preload last     one stays loaded; what was loaded before comes back
+
+    \b
+      curl 127.0.0.1:8000/v2/models/NAME/infer -d '{"inputs": […]}'
+    """
+    catalog, objects = _found(source, s3_url)
+    names = _names(settings.loaded if preload == "last" else Path(preload), preload) if preload else []
+    if settings.bind != LOOPBACK and settings.token_file is None:
+        click.echo(
+            f"WARNING: whoever reaches {settings.bind} may use every model; --token-file keeps others out", err=True
+        )
+    from triton_ensembles.host.server import run_host  # takes a second, which --help need not
+    from triton_ensembles.hosting.keeper import keep
+
+    settings.root.mkdir(parents=True, exist_ok=True)
+    keep()
+
+    def ready(url: str, room: Any) -> None:
+        models = list(room.index())
+        refused = [model for model in models if model["name"] in room.refused]
+        click.echo(f"ready: {len(models) - len(refused)} models of {source} on {url}")
+        for model in refused:
+            click.echo(f"WARNING: left out: {model['reason']}", err=True)
+        click.echo(f"  infer    {url}/v2/models/NAME/infer\n  models   curl -X POST {url}/v2/repository/index")
+        click.echo(f"  metrics  {url}/metrics\n  logs     {shown(settings.logs)}\nCtrl-C stops it")
+
+    run_host(settings, catalog, objects, names, ready, lambda text: click.echo(f"WARNING: {text}", err=True))
+    click.echo("stopped")
+
+
+def _found(source: str, s3_url: str | None) -> tuple[Any, Any]:
+    """The catalog of the models, and what fetches them."""
+    from triton_ensembles.host.catalog import Folder, Prefix
+    from triton_ensembles.hosting.objects import Files, S3Objects
+
+    if not source.startswith("s3://"):
+        if not Path(source).is_dir():
+            raise EnsembleError(
+                "there is no such folder", path=Path(source), cure="name a folder, or s3://BUCKET/PREFIX"
+            )
+        return Folder(Path(source).absolute()), Files()
+    import boto3
+
+    if not source.removeprefix("s3://").strip("/"):
+        raise click.BadParameter("it names no bucket: write s3://BUCKET/PREFIX", param_hint="source")
+    client = boto3.client("s3", endpoint_url=s3_url)
+    return Prefix(client, source), S3Objects(client)
+
+
+def _names(file: Path, given: str) -> list[str]:
+    if given == "last" and not file.is_file():
+        return []
+    try:
+        return [line.strip() for line in file.read_text().splitlines() if line.strip()]
+    except (OSError, UnicodeError) as error:
+        raise EnsembleError(
+            f"--preload cannot be read: {error}", path=file, cure="name a file with a model a line"
+        ) from None

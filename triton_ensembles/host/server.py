@@ -1,0 +1,126 @@
+"""Starts and stops a host: its port, its room and its folders."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+
+import uvloop
+
+from triton_ensembles.host.application import Application
+from triton_ensembles.host.catalog import Catalog
+from triton_ensembles.host.report import HostReport
+from triton_ensembles.host.room import Room
+from triton_ensembles.host.settings import Settings
+from triton_ensembles.hosting.container import Container, Launch
+from triton_ensembles.hosting.disk import Disk
+from triton_ensembles.hosting.http_server import answering, listen, stop_signals, working_folders
+from triton_ensembles.hosting.objects import Objects
+from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS, MULTI_MODEL
+
+_DRAIN_SECONDS = 30.0  # that running requests may take when it is stopped
+_NOTE_SECONDS = 2.0  # between notes of what is loaded
+
+
+def run_host(
+    settings: Settings,
+    catalog: Catalog,
+    objects: Objects,
+    preload: Iterable[str],
+    ready: Callable[[str, Room], None],
+    warn: Callable[[str], None],
+) -> None:
+    """Answer requests until SIGINT or SIGTERM; then let running ones end and remove everything but the logs.
+
+    Raises EnsembleError when the port or the folder is in use, or tritonserver or a pinned model does not start.
+
+    Args:
+        preload: names of models to load in the background.
+        ready: called with the URL when the server answers and what is pinned is loaded.
+        warn: called with sentences for whoever started it.
+    """
+    # In the main thread, which outlives tritonserver: the kernel ends it with the thread that started it.
+    uvloop.run(_serve(settings, catalog, objects, preload, ready, warn))
+
+
+async def _serve(
+    settings: Settings,
+    catalog: Catalog,
+    objects: Objects,
+    preload: Iterable[str],
+    ready: Callable[[str, Room], None],
+    warn: Callable[[str], None],
+) -> None:
+    stop_requested = stop_signals()
+    token = settings.token
+    with listen(settings.bind, settings.http_port, "--http-port") as listener:
+        async with working_folders(settings.root, settings.scratch, settings.logs, "host.log"):
+            report = HostReport(warn)
+            room = _room(settings, catalog, objects, report)
+            application = Application(settings, token, room, report)
+            report.show(lambda: _gauges(settings, room))
+
+            async def stop() -> None:
+                application.stopping = True
+                await room.stop(_DRAIN_SECONDS)
+
+            async with answering(listener, application.handle, stop):
+                await _unless(stop_requested, room.start())
+                if not stop_requested.is_set():
+                    room.preload(preload)
+                    ready(f"http://{settings.bind}:{listener.getsockname()[1]}", room)
+                    async with asyncio.TaskGroup() as watching:
+                        tasks = [watching.create_task(room.watch()), watching.create_task(_note(settings, room))]
+                        await stop_requested.wait()
+                        for task in tasks:
+                            task.cancel()
+
+
+def _room(settings: Settings, catalog: Catalog, objects: Objects, report: HostReport) -> Room:
+    budgets = settings.budgets
+    flags = "--allow-http=true" + (" --disable-auto-complete-config" if settings.disable_auto_complete_config else "")
+    disk = Disk(settings.scratch, objects, budgets.disk_bytes)
+    launch = Launch(
+        disk.empty_folder(),
+        {MULTI_MODEL: "true", ADDITIONAL_ARGS: flags, "SAGEMAKER_TRITON_THREAD_COUNT": "64"},
+        settings.logs / "tritonserver.log",
+        budgets.startup_seconds,
+        home=settings.server,
+        kserve=True,
+    )
+    return Room(catalog, Container(launch), disk, budgets, report, settings.pin)
+
+
+async def _unless(stop_requested: asyncio.Event, starting: Coroutine[None, None, None]) -> None:
+    """Await the start, which Ctrl-C ends."""
+    start, stop = asyncio.create_task(starting), asyncio.create_task(stop_requested.wait())
+    await asyncio.wait([start, stop], return_when=asyncio.FIRST_COMPLETED)
+    stop.cancel()
+    if not start.done():
+        start.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await start
+    else:
+        start.result()
+
+
+async def _note(settings: Settings, room: Room) -> None:
+    """Keep the names of what is loaded, for ``--preload``."""
+    noted: list[str] = []
+    while True:
+        await asyncio.sleep(_NOTE_SECONDS)
+        if (loaded := room.loaded()) and sorted(loaded) != sorted(noted):
+            noted = loaded
+            settings.loaded.write_text("".join(f"{name}\n" for name in loaded))
+
+
+def _gauges(settings: Settings, room: Room) -> Iterator[tuple[str, str, float]]:
+    status = room.status()
+    yield "host_ready", "1 if tritonserver runs and what is pinned is loaded", room.ready
+    yield "host_models", "Models of the catalog", len(list(room.index()))
+    yield "host_loaded_models", "Models that are loaded", sum(model.loaded for model in status.models)
+    yield "host_requests_in_flight", "Requests that wait for a model or are being answered", status.in_flight
+    yield "host_memory_bytes", "Memory of tritonserver and its Python processes (PSS)", status.memory_bytes
+    yield "host_memory_budget_bytes", "What --memory-budget allows", settings.memory_budget
+    yield "host_disk_bytes", "Disk space of unpacked archives and environments", status.disk_bytes
+    yield "host_disk_budget_bytes", "What --disk-budget allows", settings.disk_budget
+    yield "host_restarts_total", "How often tritonserver ended and was started again", status.restarts
