@@ -38,7 +38,7 @@ def described(content: bytes, name: str) -> bytes:
 
 def in_words(text: str, name: str) -> str:
     """The sentence with the model's own name for any key of it, and without the folder that Triton writes before it."""
-    return re.sub(rf"(/\S*::)?{re.escape(name)}-[0-9a-f]{{8}}(\.\d+)?", name, text)
+    return re.sub(rf"(/\S*::)?{re.escape(name)}-[0-9a-f]{{8}}(\.\d+)?", name, text) if name else text
 
 
 def _renamed(content: bytes, name: str) -> tuple[bytes, int]:
