@@ -105,10 +105,10 @@ def _listing(found: Iterable[tuple[str, str, str]]) -> Listing:
         if not _NAME.fullmatch(name):
             refused[name] = f"{url}: {_UNFIT}"
         elif name in entries:
-            refused[name] = f"{entries[name].url} and {url} have one name: rename one"
+            refused[url.rpartition("/")[2]] = f"{url} has the name of {entries[name].url}, which is served: rename one"
         else:
             entries[name] = Entry(name, url, mark)
-    return Listing({name: entry for name, entry in entries.items() if name not in refused}, refused)
+    return Listing(entries, refused)
 
 
 def _marked(paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:

@@ -30,7 +30,8 @@ from triton_ensembles.sagemaker.model_state import ModelState
 
 _LOOK_SECONDS = 2.0  # between looks at the catalog, at least
 _LOOK_FACTOR = 20  # times what the last look took
-_AGAIN_SECONDS = 0.5  # between looks for names that nobody has
+_AGAIN_SECONDS = 0.5  # between looks for names that nobody has, at least
+_AGAIN_FACTOR = 5  # as _LOOK_FACTOR
 
 
 class Room:
@@ -215,10 +216,13 @@ class Room:
             self._failed[key] = error
 
     async def _look_for(self, name: str) -> None:
-        """Look at once for a model that may have just come, but not for each of many requests."""
+        """Look for a model that may have just come: once for all requests of the next moment."""
+        asked = time.monotonic()
         async with self._looking:
-            if name in self._serving or time.monotonic() - self._looked_at < max(_AGAIN_SECONDS, 5 * self._looked):
+            if name in self._serving or self._looked_at >= asked:
                 return
+            pause = max(_AGAIN_SECONDS, _AGAIN_FACTOR * self._looked)
+            await asyncio.sleep(max(0.0, self._looked_at + pause - asked))
             with contextlib.suppress(EnsembleError):
                 await self._see()
 
@@ -229,8 +233,7 @@ class Room:
     async def _see(self) -> None:
         began = time.monotonic()
         self._listing = await self._catalog.list()
-        self._looked_at = time.monotonic()
-        self._looked = self._looked_at - began
+        self._looked_at, self._looked = began, time.monotonic() - began
         entries = self._listing.entries
         self._urls |= {entry.key: entry.url for entry in entries.values()}
         for name in [name for name in self._serving if name not in entries]:
