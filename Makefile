@@ -75,8 +75,8 @@ bench: build-ensembles ## Compare ours with the floor, the limit, a reference an
 	@.venv/bin/python -m benchmarks.bench
 	@.venv/bin/python -m benchmarks.page
 
-soak: .venv/ready ## A thousand ensembles under a budget for a tenth of them, 100 000 requests, at most SECONDS=3600: no failure, no growth
-	@.venv/bin/python -m benchmarks.soak --seconds $(or $(SECONDS),3600)
+soak: .venv/ready ## A thousand ensembles under a budget for a tenth of them, 100 000 requests, at most SECONDS=3600, on FORM=endpoint or host: no failure, no growth
+	@.venv/bin/python -m benchmarks.soak --seconds $(or $(SECONDS),3600) --form $(or $(FORM),endpoint)
 
 gpu-proof: .venv/ready ## On a machine with a GPU: run the tests that need one, and write docs/gpu-proof.md
 	@.venv/bin/python -m tests.gpu

@@ -1,7 +1,6 @@
 """The command line; see __init__.py."""
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -11,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import benchmarks.soak
-from benchmarks.contenders.local_endpoint import NAME, running_endpoint
 from benchmarks.soak.models import write_models
+from benchmarks.soak.subjects import endpoint, host
 from benchmarks.soak.traffic import Clients, zipf
 from benchmarks.soak.verdict import faults, figures
 from benchmarks.soak.watch import Sample, Watch
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 
-_FLAGS = "--disable-auto-complete-config"
+FORMS = {"endpoint": endpoint, "host": host}
 _SAMPLE_MODELS = (2, 6)  # loaded for the measurement of what one takes
 _SHARE = 10  # the budget is for one in ten
 _REPORT_SECONDS = 30.0
@@ -33,6 +32,7 @@ class Plan:
     requests: int
     clients: int
     seconds: float
+    form: str = "endpoint"
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class Outcome:
 def soak(folder: Path, plan: Plan, progress: Progress) -> Outcome:
     progress(f"packing {plan.models} ensembles")
     archives = list(write_models(plan.models, folder / "archives"))
-    budget = memory_for(folder, archives[: _SAMPLE_MODELS[1]], plan.models / _SHARE)
+    budget = memory_for(folder, archives[: _SAMPLE_MODELS[1]], plan.models / _SHARE, plan.form)
     progress(f"the budget for {plan.models / _SHARE:g} of them: {budget / 2**20:.0f} MiB")
-    with running_endpoint(folder, archives, "--memory-budget", str(budget), flags=_FLAGS) as local:
+    with FORMS[plan.form](folder, archives, str(budget)) as subject:
         progress(f"in service with {plan.models} archives")
-        watch = Watch(local, NAME)
-        clients = Clients(local, NAME, zipf(plan.models, plan.requests), plan.clients)
+        watch = Watch(subject)
+        clients = Clients(subject.client, zipf(plan.models, plan.requests), plan.clients)
         began = time.monotonic()
         clients.start()
         try:
@@ -80,16 +80,14 @@ def _looks(watch: Watch, clients: Clients, began: float, seconds: float, progres
     yield watch.look(clients.traffic.answered)
 
 
-def memory_for(folder: Path, archives: list[Path], models: float) -> int:
+def memory_for(folder: Path, archives: list[Path], models: float, form: str) -> int:
     """Bytes that the container needs for ``models`` of them, by what the first few take."""
-    with running_endpoint(folder / "measured", archives, "--memory-budget", "64G", flags=_FLAGS) as local:
-        watch = Watch(local, NAME)
-        runtime = local.client("sagemaker-runtime")
+    with FORMS[form](folder / "measured", archives, "64G") as subject:
+        watch, ask = Watch(subject), subject.client()
         sizes = []
-        for number, path in enumerate(archives, 1):
-            body = json.dumps({"inputs": [{"name": "IN", "datatype": "FP32", "shape": [4], "data": [0.0] * 4}]})
-            runtime.invoke_endpoint(EndpointName=NAME, TargetModel=path.name, ContentType="application/json", Body=body)
-            if number in _SAMPLE_MODELS:
+        for number in range(len(archives)):
+            ask(number, 0.0)
+            if number + 1 in _SAMPLE_MODELS:
                 sizes.append(watch.look(number).container)
     few, many = _SAMPLE_MODELS
     model = (sizes[1] - sizes[0]) / (many - few)
@@ -104,8 +102,9 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=100_000, help="how many requests (100000)")
     parser.add_argument("--clients", type=int, default=16, help="how many clients call at the same time (16)")
     parser.add_argument("--seconds", type=float, default=3600, help="the longest that it may take (3600)")
+    parser.add_argument("--form", choices=FORMS, default="endpoint", help="what is under load (endpoint)")
     arguments = parser.parse_args()
-    plan = Plan(arguments.models, arguments.requests, arguments.clients, arguments.seconds)
+    plan = Plan(arguments.models, arguments.requests, arguments.clients, arguments.seconds, arguments.form)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         try:
             outcome = soak(Path(folder), plan, lambda line: print(line, flush=True))

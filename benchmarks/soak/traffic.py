@@ -1,22 +1,19 @@
-"""Clients with boto3 that call models by Zipf's law, try again as AWS's documentation says, and compare answers."""
+"""Clients that call models by Zipf's law, try again what is not ready, and compare answers."""
 
-import json
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from botocore.exceptions import ClientError
 
-from benchmarks.soak.models import VALUES, name_of
-from triton_ensembles.endpoint.local import LocalEndpoint
+from benchmarks.soak.models import VALUES
+from benchmarks.soak.subjects import Ask, NotReady
 
 EXPONENT = 1.1
 _LONGEST_PAUSE = 8.0  # seconds between attempts
-_NOT_READY = "ModelNotReadyException"
-_CONTENT = "application/json"
 
 
 @dataclass
@@ -51,9 +48,9 @@ def zipf(models: int, requests: int, seed: int = 0) -> np.ndarray[Any, np.dtype[
 class Clients:
     """``count`` threads, each with a client of its own; they share the requests, in order."""
 
-    def __init__(self, local: LocalEndpoint, endpoint: str, models: np.ndarray[Any, np.dtype[np.int64]], count: int):
+    def __init__(self, client: Callable[[], Ask], models: np.ndarray[Any, np.dtype[np.int64]], count: int):
         self.traffic = Traffic()
-        self._local, self._endpoint = local, endpoint
+        self._client = client
         self._models = iter(models.tolist())
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -74,8 +71,7 @@ class Clients:
             thread.join()
 
     def _run(self) -> None:
-        # "standard" tries throttling and errors of the server again, but not ModelNotReadyException: that is up to us
-        runtime = self._local.client("sagemaker-runtime", retries={"mode": "standard"}, read_timeout=70)
+        ask = self._client()
         sent = 0
         while not self._stop.is_set():
             with self._lock:
@@ -83,14 +79,14 @@ class Clients:
             if number is None:
                 return
             sent += 1
-            self._invoke(runtime, number, float(sent))
+            self._invoke(ask, number, float(sent))
 
-    def _invoke(self, runtime: Any, number: int, value: float) -> None:
+    def _invoke(self, ask: Ask, number: int, value: float) -> None:
         began = time.monotonic()
         try:
-            answer = self._answer(runtime, number, value)
+            answer = self._answer(ask, number, value)
         except Exception as error:  # whatever it is, it is what a user would see
-            if self._stop.is_set() and _NOT_READY in str(error):
+            if self._stop.is_set() and isinstance(error, NotReady):
                 return  # it would have been tried again
             with self._lock:
                 self.traffic.failures[f"{type(error).__name__}: {str(error)[:200]}"] += 1
@@ -100,25 +96,15 @@ class Clients:
             self.traffic.models.add(number)
             self.traffic.wrong += answer != [value + number] * VALUES
 
-    def _answer(self, runtime: Any, number: int, value: float) -> list[float]:
-        tensor = {"name": "IN", "datatype": "FP32", "shape": [VALUES], "data": [value] * VALUES}
-        request = {
-            "EndpointName": self._endpoint,
-            "TargetModel": f"{name_of(number)}.tar.gz",
-            "ContentType": _CONTENT,
-            "Body": json.dumps({"inputs": [tensor]}),
-        }
+    def _answer(self, ask: Ask, number: int, value: float) -> list[float]:
         pause = 0.5
         while True:
             try:
-                body = json.loads(runtime.invoke_endpoint(**request)["Body"].read())
-            except ClientError as error:
-                if error.response["Error"]["Code"] != _NOT_READY or self._stop.is_set():
+                return ask(number, value)
+            except NotReady:
+                if self._stop.is_set():
                     raise
                 with self._lock:
                     self.traffic.not_ready += 1
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
-            else:
-                values: list[float] = body["outputs"][0]["data"]
-                return values

@@ -1,14 +1,14 @@
-"""Looks at a running endpoint: memory, open files, threads, processes, and how long its other APIs take."""
+"""Looks at what is under load: memory, open files, threads, processes, and how long its other APIs take."""
 
+import re
 import time
-import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.endpoint.local import LocalEndpoint
+from benchmarks.soak.subjects import Subject
 from triton_ensembles.ground.processes import command_line, descendants, memory_parts
 
 ROLES = ("platform", "s3", "tritonserver", "stubs")
@@ -37,18 +37,10 @@ class Sample:
 
 
 class Watch:
-    """Looks at a local endpoint and all its processes."""
+    """Looks at what is under load and all its processes."""
 
-    def __init__(self, local: LocalEndpoint, endpoint: str) -> None:
-        self._local, self._began = local, time.monotonic()
-        sagemaker = local.client("sagemaker")
-        self._calls: dict[str, Callable[[], Any]] = {
-            "DescribeEndpoint": lambda: sagemaker.describe_endpoint(EndpointName=endpoint),
-            "ListModels": sagemaker.list_models,
-            "ListEndpoints": sagemaker.list_endpoints,
-            "status page": lambda: self._get("/"),
-            "/metrics": lambda: self._get("/metrics"),
-        }
+    def __init__(self, subject: Subject) -> None:
+        self._subject, self._began = subject, time.monotonic()
 
     def look(self, answered: int) -> Sample:
         roles = self._roles()
@@ -62,15 +54,17 @@ class Watch:
             files={role: _count(pids, "fd") for role, pids in roles.items()},
             threads={role: _count(pids, "task") for role, pids in roles.items()},
             processes={role: len(pids) for role, pids in roles.items()},
-            calls={name: _seconds(call) for name, call in self._calls.items()},
+            calls={name: _seconds(call) for name, call in self._subject.calls.items()},
         )
 
     def _roles(self) -> dict[str, list[int]]:
         """The process ids by role."""
         roles: dict[str, list[int]] = {role: [] for role in ROLES}
-        for pid in (self._local.pid, *descendants(self._local.pid)):
+        for pid in (self._subject.pid, *descendants(self._subject.pid)):
             command = command_line(pid)
-            if " -m triton_ensembles endpoint " in command:  # with the keeper that ends what it leaves behind
+            if re.search(
+                r" -m triton_ensembles (endpoint|host) ", command
+            ):  # with the keeper that ends what it leaves behind
                 roles["platform"].append(pid)
             elif ".serve" in command:  # the process that serves S3
                 roles["s3"].append(pid)
@@ -79,11 +73,6 @@ class Watch:
             elif command:
                 roles["stubs"].append(pid)  # at first with the program of the tritonserver that started it
         return roles
-
-    def _get(self, path: str) -> bytes:
-        with urllib.request.urlopen(self._local.url + path) as answer:
-            body: bytes = answer.read()
-            return body
 
 
 def _count(pids: Sequence[int], folder: str) -> int:

@@ -11,6 +11,8 @@ from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.host.settings import Settings
 from triton_ensembles.server.ports import LOOPBACK, Ports
 
+_SHOWN = 5  # of those that are left out
+
 
 def _root() -> Path:
     places = options.places_if_any()
@@ -130,8 +132,10 @@ def host(source: str, settings: Settings, preload: str, s3_url: str | None) -> N
         models = list(room.index())
         refused = [model for model in models if model["name"] in room.refused]
         click.echo(f"ready: {len(models) - len(refused)} models of {source} on {url}")
-        for model in refused:
+        for model in refused[:_SHOWN]:
             click.echo(f"WARNING: left out: {model['reason']}", err=True)
+        if len(refused) > _SHOWN:
+            click.echo(f"WARNING: left out: {len(refused) - _SHOWN} more, which the index of models names", err=True)
         click.echo(f"  infer    {url}/v2/models/NAME/infer\n  models   curl -X POST {url}/v2/repository/index")
         click.echo(f"  metrics  {url}/metrics\n  logs     {shown(settings.logs)}\nCtrl-C stops it")
 

@@ -60,7 +60,8 @@ class Folder:
 
     def _list(self) -> Listing:
         try:
-            paths = sorted(self._folder.iterdir())
+            # Of an archive and a folder of one name, the archive is served: the folder may be what it was packed from.
+            paths = sorted(self._folder.iterdir(), key=lambda path: (not path.name.endswith(SUFFIX), path.name))
         except OSError as error:
             cure = "give the folder that the archives or models are in"
             raise EnsembleError(f"it cannot be read: {error.strerror}", path=self._folder, cure=cure) from None

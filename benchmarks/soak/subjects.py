@@ -1,0 +1,119 @@
+"""What is under load: the local endpoint with boto3's clients, or a host with tritonclient's."""
+
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tritonclient.http as http
+from botocore.exceptions import ClientError
+from tritonclient.utils import InferenceServerException
+
+from benchmarks.contenders.local_endpoint import NAME, running_endpoint
+from benchmarks.soak.models import VALUES, name_of
+from checkout import ROOT
+from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.ground.processes import die_with_parent
+
+FLAG = "--disable-auto-complete-config"
+Ask = Callable[[int, float], list[float]]
+"""Sends a value to the model of a number, and returns its answer. Raises :class:`NotReady`."""
+
+
+class NotReady(Exception):
+    """The model was not loaded in time: the client is to try again."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A server under load: the process above all of its own, a client for each thread, and its other APIs by name."""
+
+    pid: int
+    client: Callable[[], Ask]
+    calls: Mapping[str, Callable[[], Any]]
+
+
+@contextmanager
+def endpoint(folder: Path, archives: Sequence[Path], budget: str) -> Iterator[Subject]:
+    with running_endpoint(folder, archives, "--memory-budget", budget, flags=FLAG) as local:
+        sagemaker = local.client("sagemaker")
+        calls: dict[str, Callable[[], Any]] = {
+            "DescribeEndpoint": lambda: sagemaker.describe_endpoint(EndpointName=NAME),
+            "ListModels": sagemaker.list_models,
+            "ListEndpoints": sagemaker.list_endpoints,
+            "status page": lambda: _read(f"{local.url}/"),
+            "/metrics": lambda: _read(f"{local.url}/metrics"),
+        }
+        yield Subject(local.pid, lambda: _boto3(local), calls)
+
+
+@contextmanager
+def host(folder: Path, archives: Sequence[Path], budget: str) -> Iterator[Subject]:
+    """``archives`` lie in one folder, which is what it serves."""
+    command = [sys.executable, "-m", "triton_ensembles", "host", archives[0].parent, "--http-port", "0", FLAG]
+    command += ["--memory-budget", budget, "--root", folder / "root"]
+    with subprocess.Popen(
+        [str(word) for word in command], cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent()
+    ) as process:
+        try:
+            assert process.stdout is not None
+            found = (re.match(r"ready: .* on http://(\S+)", line) for line in process.stdout)
+            address = next(match[1] for match in found if match)
+            calls: dict[str, Callable[[], Any]] = {
+                "/v2/repository/index": lambda: _read(f"http://{address}/v2/repository/index", b"{}"),
+                "/metrics": lambda: _read(f"http://{address}/metrics"),
+            }
+            yield Subject(process.pid, lambda: _tritonclient(address), calls)
+        finally:
+            process.terminate()
+
+
+def _boto3(local: LocalEndpoint) -> Ask:
+    # "standard" tries throttling and errors of the server again, but not ModelNotReadyException: that is up to us
+    runtime = local.client("sagemaker-runtime", retries={"mode": "standard"}, read_timeout=70)
+
+    def ask(number: int, value: float) -> list[float]:
+        tensor = {"name": "IN", "datatype": "FP32", "shape": [VALUES], "data": [value] * VALUES}
+        body = json.dumps({"inputs": [tensor]})
+        target = f"{name_of(number)}.tar.gz"
+        try:
+            answer = runtime.invoke_endpoint(
+                EndpointName=NAME, TargetModel=target, ContentType="application/json", Body=body
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ModelNotReadyException":
+                raise NotReady from error
+            raise
+        values: list[float] = json.loads(answer["Body"].read())["outputs"][0]["data"]
+        return values
+
+    return ask
+
+
+def _tritonclient(address: str) -> Ask:
+    client = http.InferenceServerClient(address, network_timeout=70, connection_timeout=70)
+
+    def ask(number: int, value: float) -> list[float]:
+        tensor = http.InferInput("IN", [VALUES], "FP32")
+        tensor.set_data_from_numpy(np.full(VALUES, value, np.float32))
+        try:
+            return list(map(float, client.infer(name_of(number), [tensor]).as_numpy("OUT")))
+        except InferenceServerException as error:
+            if error.status() == "503":
+                raise NotReady from error
+            raise
+
+    return ask
+
+
+def _read(url: str, data: bytes | None = None) -> bytes:
+    with urllib.request.urlopen(url, data) as answer:
+        body: bytes = answer.read()
+        return body
