@@ -1,4 +1,4 @@
-"""A thousand ensembles on the local endpoint or on a host, under a memory budget for a tenth of them, for as long as an hour.
+"""A thousand ensembles on the local endpoint or a host, with memory for a tenth of them, for as long as an hour.
 
     python -m benchmarks.soak [--models 1000] [--requests 100000] [--clients 16] [--seconds 3600]
                                 [--form host]

@@ -57,20 +57,26 @@ def endpoint(folder: Path, archives: Sequence[Path], budget: str) -> Iterator[Su
 @contextmanager
 def host(folder: Path, archives: Sequence[Path], budget: str) -> Iterator[Subject]:
     """``archives`` lie in one folder, which is what it serves."""
-    command = [sys.executable, "-m", "triton_ensembles", "host", archives[0].parent, "--http-port", "0", FLAG]
-    command += ["--memory-budget", budget, "--root", folder / "root"]
+    with running_host(archives[0].parent, folder / "root", "--memory-budget", budget) as (address, pid):
+        calls: dict[str, Callable[[], Any]] = {
+            "/v2/repository/index": lambda: _read(f"http://{address}/v2/repository/index", b"{}"),
+            "/metrics": lambda: _read(f"http://{address}/metrics"),
+        }
+        yield Subject(pid, lambda: _tritonclient(address), calls)
+
+
+@contextmanager
+def running_host(models: Path, root: Path, *options: str) -> Iterator[tuple[str, int]]:
+    """The address of a host over the folder ``models``, and its process."""
+    command = [sys.executable, "-m", "triton_ensembles", "host", models, "--http-port", "0", "--root", root, FLAG]
+    command += options
     with subprocess.Popen(
         [str(word) for word in command], cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent()
     ) as process:
         try:
             assert process.stdout is not None
             found = (re.match(r"ready: .* on http://(\S+)", line) for line in process.stdout)
-            address = next(match[1] for match in found if match)
-            calls: dict[str, Callable[[], Any]] = {
-                "/v2/repository/index": lambda: _read(f"http://{address}/v2/repository/index", b"{}"),
-                "/metrics": lambda: _read(f"http://{address}/metrics"),
-            }
-            yield Subject(process.pid, lambda: _tritonclient(address), calls)
+            yield next(match[1] for match in found if match), process.pid
         finally:
             process.terminate()
 
