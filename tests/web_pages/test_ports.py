@@ -15,6 +15,7 @@ import tritonclient.http
 from tests import chain
 from tests.endpoint.conftest import BUCKET, Deployer, ask
 from tests.gateway.repository import write as write_gateway
+from tests.host.conftest import hosting, put
 from tests.hosting import archives
 from tests.running import lines_until, port_options, running, serving
 from tests.web_pages.attacks import Attack, attacks, may_be_read, ports_of, reads, send
@@ -141,6 +142,15 @@ def test_the_gateway_answers_programs_only(tmp_path: Path) -> None:
         walk = Walk(server.pid, tmp_path, models=())
         walk.look()
         assert walk.walked == {server.ports.sagemaker}
+
+
+def test_a_host_answers_programs_only(tmp_path: Path) -> None:
+    put(tmp_path, "one", archives.model())
+    with hosting(tmp_path, tmp_path / "root") as hosted:
+        walk = Walk(hosted.pid, tmp_path, models=("one",))
+        walk.look()
+        assert walk.walked == {int(hosted.address.rpartition(":")[2])}
+        assert hosted.infer("one", 7) == [7]
 
 
 def test_the_endpoint_answers_programs_and_its_own_page(tmp_path: Path) -> None:
