@@ -113,7 +113,7 @@ _SHORT = ("--seconds", "0.3", "--concurrency", "1")
     ("words", "ports"),
     [
         pytest.param(("perf", chain.NAME, *_SHORT), 2, id="perf"),
-        pytest.param(("perf", chain.NAME, *_SHORT, "--protocol", "http", "--slowest"), 4, id="http", marks=SLOW),
+        pytest.param(("perf", chain.NAME, *_SHORT, "--protocol", "http"), 2, id="http", marks=SLOW),
         pytest.param(("tune", chain.NAME, *_SHORT, "--p99", "20s", "--minutes", "0.2"), 2, id="tune", marks=SLOW),
         pytest.param(("profile", chain.NAME, *_SHORT, "--batch", "1", "--copies", "1"), 2, id="profile", marks=SLOW),
         pytest.param(("demo", chain.NAME), 1, id="demo", marks=SLOW),  # it ends at once

@@ -15,8 +15,7 @@ from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.common.builds import serve_all, server_for
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.measuring.perf.slowest import Slowest, table, trace_arguments
-from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, Load, measure, trace_slowest
+from triton_ensembles.measuring.perf.sweep import CONCURRENCIES, SECONDS, Load, measure
 from triton_ensembles.measuring.perf.sweep_report import SUFFIXES, Report, tables
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.recipe.places import RECIPE
@@ -80,7 +79,6 @@ _load = options.collected(
 @output_of.quiet
 @output_of.json_format
 @_load
-@click.option("--slowest", "traces", is_flag=True, help="Then trace which step took the time of the slowest 1 %.")
 @click.option("--output", type=options.NEW_FOLDER, help="Folder.  [default: reports/perf, fused: reports/perf/fused]")
 def perf(
     names: tuple[str, ...],
@@ -89,7 +87,6 @@ def perf(
     server: Installation | None,
     *,
     load: Load,
-    traces: bool,
     output: Path | None,
 ) -> None:
     """Measure with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot.
@@ -99,7 +96,7 @@ def perf(
     examples/ in the folder of the model or ensemble; without any, random data, for which inputs of variable size need
     a --shape. The steps of a drawn ensemble have queues; a fused one has only its own.
 
-    --format json: {"reports": [what NAME.json holds, "slowest"], "failed": [{name, error}]}
+    --format json: {"reports": [what NAME.json holds], "failed": [{name, error}]}
     """
     selected = chosen(names)
     served_here = chosen_target.served_here(server)
@@ -125,28 +122,13 @@ def perf(
             progress=output_of.progress(),
             failed=failures.errors if len(measured) > 1 else None,
         )
-        slowest: dict[str, list[Slowest]] = {}
-        if traces:
-            file = Path(scratch) / "trace.json"
-            count = sum(point.requests for report in reports for point in report.points)
-            slowest = trace_slowest(
-                {report.name: measured[report.name] for report in reports},
-                load,
-                server=server_for(all_served, arguments=trace_arguments(file, count), reach=Reach.SECRET),
-                file=file,
-                progress=output_of.progress(),
-            )
-    traced = {name: {"slowest": [asdict(result) for result in results]} for name, results in slowest.items()}
-    records = [asdict(report) | traced.get(report.name, {}) for report in reports]
-    output_of.document({"reports": records, "failed": failures.records()})
+    output_of.document({"reports": [asdict(report) for report in reports], "failed": failures.records()})
     for report in reports:
-        _print(report, slowest.get(report.name), output)
+        _print(report, output)
     failures.raise_any()
 
 
-def _print(report: Report, slowest: list[Slowest] | None, folder: Path) -> None:
+def _print(report: Report, folder: Path) -> None:
     output_of.result(f"\n{report.name}", bold=True)
     output_of.result(tables(report))
-    if slowest is not None:
-        output_of.result(f"\n{table(slowest)}")
     output_of.result("  ".join(shown(folder / f"{report.name}{suffix}") for suffix in SUFFIXES))

@@ -2,9 +2,8 @@
 
 import math
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,11 +19,9 @@ from triton_ensembles.measuring.perf.facts import machine, versions
 from triton_ensembles.measuring.perf.fused_steps import fused_counters, planned_steps
 from triton_ensembles.measuring.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.measuring.perf.load_generator import LIMIT_SECONDS, LoadGenerator, in_windows
-from triton_ensembles.measuring.perf.slowest import Slowest, Window, slowest
 from triton_ensembles.measuring.perf.steps import Counters, StepTimes, composing_models, read_counters, step_times
 from triton_ensembles.measuring.perf.sweep_report import Point, Report, csv_rows, write_report
 from triton_ensembles.project.examples.folder import examples_of
-from triton_ensembles.runtime.fused.plan import BATCHES
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.home import find_home
 from triton_ensembles.server.server_command import Reach
@@ -110,28 +107,6 @@ def _fault(error: Exception, name: str, server: TritonServer) -> EnsembleError:
     if isinstance(error, EnsembleError):
         return error
     return EnsembleError(f"the server does not answer for {name}: {error}")
-
-
-def trace_slowest(
-    models: Mapping[str, tuple[Path, Path]], load: Load, *, server: TritonServer, file: Path, progress: Progress
-) -> dict[str, list[Slowest]]:
-    """Load each model once more, at each concurrency, with a ``server`` that traces all requests into ``file``, and
-    say where the slowest requests spent their time. The arguments are those of :func:`measure`, which comes before.
-    Raises :class:`EnsembleError`."""
-    windows: dict[str, list[Window]] = {}
-    batches = file.with_name("batches")
-    batches.mkdir()
-    server.command = replace(server.command, environment={**server.command.environment, BATCHES: str(batches)})
-    with tempfile.TemporaryDirectory(prefix="perf-") as folder, server, http_client(server) as client:
-        for name, (_, source) in models.items():
-            generator, inputs = _generator(client, server, name, source, Path(folder), load)
-            generator.warm_up(1, max(2, inputs.entries))
-            for concurrency in sorted(set(load.concurrencies)):
-                progress(f"[{name}] tracing at concurrency {concurrency}")
-                begin = time.monotonic_ns()
-                in_windows(partial(generator.measure, concurrency), load.seconds, progress)
-                windows.setdefault(name, []).append(Window(concurrency, begin, time.monotonic_ns()))
-    return {name: slowest(file, batches, name, own) for name, own in windows.items()}
 
 
 def _generator(
