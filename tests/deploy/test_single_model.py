@@ -94,7 +94,6 @@ def test_it_is_shown_invoked_updated_scaled_and_removed(run: Run, local: LocalEn
     made = deployed(run, first, "--metrics Mine/Triton")
     assert made.exit_code == 0, f"{made.output}{made.exception}"
     assert "the role needs cloudwatch:PutMetricData" in made.output
-    assert "IAM does not say whether it has them: iam:SimulatePrincipalPolicy is not supported locally" in made.output
     variables = container(local)["Environment"]
     assert variables["SAGEMAKER_TRITON_METRIC_NAMESPACE"] == "Mine/Triton"
     assert variables["SAGEMAKER_TRITON_PUBLISH_METRICS_TO_CLOUDWATCH"] == "true"

@@ -15,7 +15,6 @@ from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER, image_uri
-from triton_ensembles.deploy.permissions import metrics_permissions
 from triton_ensembles.deploy.placement import INSTANCES, chosen_image, chosen_instance, refuse_own_server
 from triton_ensembles.deploy.price import cost, known_price
 from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
@@ -31,6 +30,11 @@ from triton_ensembles.triton.sagemaker_variables import (
     variable_faults,
 )
 from triton_ensembles.triton.sagemaker_variables import variables as sagemaker_variables
+
+_METRICS_NEED = (
+    "for --metrics the role needs cloudwatch:PutMetricData, logs:CreateLogGroup, logs:CreateLogStream, "
+    "logs:DescribeLogStreams and logs:PutLogEvents (AmazonSageMakerFullAccess has them)"
+)
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,7 @@ def deploy(
         click.echo(f"note: the image {uri} names no release, so the archives were not checked against its content")
     _refuse_missing(aws, folder, chosen, alone=sent.single)
     if namespace is not None:
-        click.echo(f"note: {metrics_permissions(aws, host.role, variables[METRIC_NAMESPACE], variables[LOG_GROUP])}")
+        click.echo(f"note: {_METRICS_NEED}")
     # Only the manifests of our builds say where weights come from.
     if all(archive.weights for archive in chosen) and is_known(ADDITIONAL_ARGS, destination.release):
         variables = {ADDITIONAL_ARGS: "--disable-auto-complete-config"} | variables

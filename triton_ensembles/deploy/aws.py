@@ -18,7 +18,7 @@ from triton_ensembles.ground.errors import EnsembleError
 _CONTROL = Config(retries={"mode": "standard", "total_max_attempts": 5})
 # InvokeEndpoint answers within 60 s, if only with ModelNotReadyException; AWS's documentation asks clients for 70 s.
 _RUNTIME = Config(retries={"mode": "standard", "total_max_attempts": 3}, read_timeout=70)
-# Prices and permissions are only shown: nobody should wait for them.
+# Prices are only shown: nobody should wait for them.
 _SHOWN = Config(retries={"mode": "standard", "total_max_attempts": 1}, connect_timeout=3, read_timeout=5)
 _CURES = {
     "AccessDenied": "give the caller's role this permission, or use another profile (AWS_PROFILE)",
@@ -72,7 +72,6 @@ class Aws:
     sts = _client("sts")
     scaling = _client("application-autoscaling")
     cloudwatch = _client("cloudwatch")
-    iam = _client("iam", _SHOWN)
 
     @property
     def has_credentials(self) -> bool:
