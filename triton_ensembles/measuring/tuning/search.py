@@ -12,7 +12,7 @@ from functools import partial
 from typing import Protocol
 
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.measuring.tuning.concurrency import climb, first_ladder, rungs
+from triton_ensembles.measuring.tuning.concurrency import climb, rungs
 from triton_ensembles.measuring.tuning.goal import Goal, Point
 from triton_ensembles.measuring.tuning.records import Duel, Records
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate, Setting
@@ -148,7 +148,7 @@ class Search:
     def _begin(self) -> None:
         self._load(PRESENT)
         measured = self._measure(PRESENT, self._rungs[0])
-        best = first_ladder(self._next_of_present, self._goal, self._rungs, measured)
+        best = climb(self._next_of_present, self._goal, self._rungs, measured)
         self._concurrency = best.concurrency
         self._say(f"{PRESENT}: {best}")
         if not self._goal.holds(best):
