@@ -82,23 +82,10 @@ def test_the_cheapest_that_meets_the_goal_is_named_among_forms_and_counts(folder
     assert overloaded["warm"] is None
 
 
-def test_a_deploy_and_a_burst_are_simulated(folder: Path) -> None:
-    text = plan(SMALL, "--count 5,6 --requests 21000 --burst 4x10s").output
+def test_a_deploy_is_simulated(folder: Path) -> None:
+    text = plan(SMALL, "--count 5,6 --requests 21000").output
     assert "simulated: 20 000 requests each, the cheapest 21 000" in text
     assert re.search(r"after a deploy: \d+ % cold in the first minute", text)
-    assert re.search(r"in a burst: 4 times the requests for 10 s: p50 \d", text)
-
-
-def test_a_day_has_a_busiest_hour_that_has_to_meet_the_goal(folder: Path) -> None:
-    day = ",".join(["1"] * 23 + ["25"])
-    command = "fused.json --models 40 --instance ml.c5.2xlarge --count 2 --traffic uniform --p99 60ms"
-    (flat,) = document(command, "--rate", "60")["choices"]
-    (choice,) = document(command, "--rate", "60", "--day", day)["choices"]
-    assert flat["goal_met"]
-    assert flat["simulation"]["requests_per_second"] == pytest.approx(60, rel=0.05)
-    assert choice["simulation"]["requests_per_second"] == pytest.approx(60 * 12.5, rel=0.05)
-    assert flat["simulation"]["cores"] < choice["simulation"]["cores"]
-    assert flat["dollars_a_million_requests"] == choice["dollars_a_million_requests"]
 
 
 def test_archives_stand_for_their_profiles(folder: Path) -> None:
@@ -138,7 +125,6 @@ def test_shares_divide_the_models(folder: Path) -> None:
         (f"{SMALL} --batch 7", "has no answers of 7 rows"),
         (f"{SMALL} --p99 0ms", "'0ms' is not a time above 0"),
         (f"{SMALL} --cold 150%", "'150%' is not a share from 0% to 100%"),
-        (f"{SMALL} --burst 1x60s", "'1x60s' is not a burst"),
         ("fused.json --models 300 --rate 20", "--instance is missing"),
         (f"none.json {OF_300}", "there is no file 'none.json'; measure an archive first"),
         (f"fused.json:0 {OF_300}", "'0' is not a share of the models"),

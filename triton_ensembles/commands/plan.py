@@ -24,34 +24,31 @@ from triton_ensembles.measuring.planning.observed import observe
 from triton_ensembles.measuring.planning.plan import plan as make_plan
 from triton_ensembles.measuring.planning.plan_tables import tables
 from triton_ensembles.measuring.planning.prediction import Goal
-from triton_ensembles.measuring.planning.traffic import Traffic, read_day, zipf
-from triton_ensembles.measuring.planning.transients import burst as simulate_burst
+from triton_ensembles.measuring.planning.traffic import Traffic, zipf
 from triton_ensembles.measuring.planning.transients import deploy as simulate_deploy
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The traffic: the values of --models, --traffic, --rate and --day."""
+    """The traffic: the values of --models, --traffic and --rate."""
 
     models: int | None
     traffic: str
     rate: float | None
-    day: str | None
 
     def read(self) -> Traffic:
         """Read or make it. Raises :class:`click.UsageError` for what is missing, or said twice."""
         if known := re.fullmatch(r"uniform|zipf:(\d+(?:\.\d+)?)", self.traffic):
             if self.models is None or self.rate is None:
                 raise click.UsageError(f"--traffic {self.traffic} needs --models and --rate")
-            spread = zipf(self.models, float(known[1] or 0), self.rate)
-            return spread.over(read_day(self.day) if self.day else ())
+            return zipf(self.models, float(known[1] or 0), self.rate)
         path = Path(self.traffic)
         if not path.is_file():
             kinds = "write zipf:1.1, uniform or the name of a file"
             raise click.UsageError(f"'{self.traffic}' is not a kind of traffic: {kinds}")
-        if self.models is not None or self.rate is not None or self.day is not None:
+        if self.models is not None or self.rate is not None:
             message = f"{self.traffic} already defines models, rate and times"
-            raise click.UsageError(f"{message}: leave out --models, --rate and --day")
+            raise click.UsageError(f"{message}: leave out --models and --rate")
         return read_invocations(path)
 
 
@@ -75,12 +72,6 @@ _asked = options.collected(
         type=click.FloatRange(0, 1e6, min_open=True),
         callback=option_values.finite,
         help="Requests a second, for all models.",
-    ),
-    click.option(
-        "--day",
-        metavar="24 NUMBERS|FILE",
-        help="The course of a day: in proportion to the requests of each hour, from midnight, with commas between "
-        "them.",
     ),
 )
 
@@ -134,11 +125,10 @@ _goal = options.collected(
 
 @dataclass(frozen=True)
 class Simulated:
-    """The values of --batch, --requests and --burst."""
+    """The values of --batch and --requests."""
 
     batch: int | None
     requests: int
-    burst: tuple[float, float] | None
 
 
 _simulated = options.collected(
@@ -150,12 +140,6 @@ _simulated = options.collected(
         default=100_000,
         type=click.IntRange(1000, 10_000_000),
         help="How many to simulate for the answer.",
-    ),
-    option_values.option(
-        "--burst",
-        metavar="FACTORxTIME",
-        read=option_values.burst,
-        help="Simulate a burst with the cheapest choice: 10x60s is ten times the requests for a minute.",
     ),
 )
 
@@ -211,7 +195,7 @@ def plan(
     those of boto3's region.
 
     --format json: {"traffic", "models", "requests_per_second", "goal", "choices": […], "cheapest": its index,
-    "dedicated": one endpoint for each model, "deploy", "burst"}; with --from-endpoint {"endpoint", "observed",
+    "dedicated": one endpoint for each model, "deploy"}; with --from-endpoint {"endpoint", "observed",
     "counts"}
     """
     price = _pricing(prices)
@@ -223,13 +207,12 @@ def plan(
         return
     hosts, spread = choices.hosts(), asked.read()
     archives = chosen_profiles(profiles, options.profiles_folder())
-    requests, burst = simulated.requests, simulated.burst
+    requests = simulated.requests
     batch = simulated.batch or 0
     result = make_plan(archives, spread, hosts, choices.counts, goal, price, requests, batch, timed_progress("plan"))
     deployed = simulate_deploy(result.best, spread, requests) if result.best else None
-    bursting = simulate_burst(result.best, spread, *burst, requests) if result.best and burst else None
-    output.document(document(result, deployed, bursting))
-    output.result(tables(result, [profile for profile, _ in archives], deployed, bursting))
+    output.document(document(result, deployed))
+    output.result(tables(result, [profile for profile, _ in archives], deployed))
 
 
 def _pricing(file: Path | None) -> Callable[[str], Price]:

@@ -8,7 +8,7 @@ import pytest
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.invocations import read_invocations
-from triton_ensembles.measuring.planning.traffic import read_day, zipf
+from triton_ensembles.measuring.planning.traffic import zipf
 
 
 def csv_of(rows: list[str], folder: Path, header: str = "time,model") -> Path:
@@ -93,16 +93,3 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path, lines: list[str], head
 def test_an_exponent_of_zero_is_uniform() -> None:
     assert zipf(3, 1.0, 11.0).rates == pytest.approx([6.0, 3.0, 2.0])
     assert zipf(4, 0.0, 2.0).rates == pytest.approx([0.5] * 4)
-
-
-def test_a_day_is_in_proportion_to_its_average(tmp_path: Path) -> None:
-    text = ",".join(["1"] * 12 + ["3"] * 12)
-    assert read_day(text)[::12] == (0.5, 1.5)
-    (tmp_path / "day").write_text(text.replace(",", "\n"))
-    assert read_day(str(tmp_path / "day")) == read_day(text)
-
-
-@pytest.mark.parametrize("text", ["1,2,3", ",".join(["0"] * 24), ",".join(["1"] * 23 + ["-1"]), "a few"])
-def test_a_day_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(EnsembleError, match="a day's curve is 24 numbers, and this is '"):
-        read_day(text)

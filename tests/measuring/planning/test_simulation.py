@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.measuring.planning.synthetic import MIB, profile
-from triton_ensembles.measuring.planning.arrivals import Phase, busiest_hours, drawn, sample
+from triton_ensembles.measuring.planning.arrivals import drawn, sample
 from triton_ensembles.measuring.planning.demand import memory_of
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.prediction import Prediction
@@ -234,17 +234,6 @@ def test_four_of_five_measurements_fall_into_the_range() -> None:
         figures = ((ranges.cold, found.cold.mean()), (ranges.every[2], np.percentile(found.seconds, 99)))
         inside.append([low <= value <= high for (low, high), value in figures])
     assert (np.array(inside).mean(axis=0) > 0.65).all() and (np.array(inside).mean(axis=0) < 0.95).all()
-
-
-def test_arrivals_follow_the_phases() -> None:
-    traffic = zipf(10, 1.0, 100)
-    found = drawn(traffic, 20_000, (Phase(50, 1.0), Phase(10, 5.0), Phase(1, 1.0)))
-    inside = ((found.times >= 50) & (found.times < 60)).sum()
-    assert inside == pytest.approx(5000, rel=0.06)
-    assert (found.times < 50).sum() == pytest.approx(5000, rel=0.06)
-    assert np.bincount(found.models)[0] / 20_000 == pytest.approx(traffic.rates[0] / 100, rel=0.05)
-    day = [1.0] * 12 + [2.0] * 3 + [0.7] * 9
-    assert [phase.factor for phase in busiest_hours(day, 1.0, 2 * 3600)][:2] == [2.0, 2.0]
 
 
 def test_the_busiest_time_of_a_recording_is_simulated() -> None:

@@ -1,4 +1,4 @@
-"""The values of options as text: times, sizes, shares, numbers, bursts."""
+"""The values of options as text: times, sizes, shares, numbers."""
 
 import math
 import re
@@ -77,17 +77,6 @@ def numbers(most: int) -> Callable[[str], tuple[int, ...]]:
         return values
 
     return read
-
-
-def burst(text: str) -> tuple[float, float]:
-    factor, _, time = text.partition("x")
-    try:
-        number = float(factor)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and 1 < number <= 1000):
-        raise ValueError(f"{text!r} is not a burst such as 10x60s: ten times the requests for a minute")
-    return number, seconds(time)
 
 
 def finite(context: click.Context, parameter: click.Parameter, number: Any) -> Any:

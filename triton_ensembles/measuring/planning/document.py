@@ -5,10 +5,10 @@ from typing import Any
 
 from triton_ensembles.measuring.planning.observed import Observed
 from triton_ensembles.measuring.planning.plan import Choice, Plan
-from triton_ensembles.measuring.planning.transients import Burst, Deploy
+from triton_ensembles.measuring.planning.transients import Deploy
 
 
-def document(plan: Plan, deploy: Deploy | None, burst: Burst | None) -> dict[str, Any]:
+def document(plan: Plan, deploy: Deploy | None) -> dict[str, Any]:
     """Shares are of 1, times in seconds, sizes in bytes. Where instances do not keep up, latencies are null."""
     best = plan.best
     return {
@@ -30,7 +30,6 @@ def document(plan: Plan, deploy: Deploy | None, burst: Burst | None) -> dict[str
             for dedicated in plan.dedicated
         ],
         "deploy": asdict(deploy) if deploy else None,
-        "burst": asdict(burst) if burst else None,
     }
 
 

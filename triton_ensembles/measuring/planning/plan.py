@@ -111,8 +111,7 @@ def plan(
         EnsembleError: a model does not fit, a price is not known, or no choice keeps up with the traffic.
     """
     prices = {host.name: price(host.name) for host in hosts}
-    peak = max(traffic.day, default=1.0)
-    few = sample(traffic, min(requests, max(_SEARCH, int(_SEARCH_SECONDS * traffic.rate * peak))))
+    few = sample(traffic, min(requests, max(_SEARCH, int(_SEARCH_SECONDS * traffic.rate))))
     choices: list[Choice] = []
     for form, archives in forms(profiles):
         for host in hosts:

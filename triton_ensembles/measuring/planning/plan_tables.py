@@ -6,7 +6,7 @@ from triton_ensembles.deploy.price import HOURS, HOURS_OF_YEAR
 from triton_ensembles.measuring.perf.sweep_report import aligned
 from triton_ensembles.measuring.planning.plan import Choice, Dedicated, Plan
 from triton_ensembles.measuring.planning.prediction import Range
-from triton_ensembles.measuring.planning.transients import Burst, Deploy
+from triton_ensembles.measuring.planning.transients import Deploy
 from triton_ensembles.measuring.profiling.profile import Profile
 
 _HEAD = (
@@ -15,7 +15,7 @@ _HEAD = (
 )
 
 
-def tables(plan: Plan, profiles: Sequence[Profile], deploy: Deploy | None, burst: Burst | None) -> str:
+def tables(plan: Plan, profiles: Sequence[Profile], deploy: Deploy | None) -> str:
     """The choices, a line each, and notes on them."""
     lines = [plan.traffic.text, ""]
     rows = [_row(choice, len(plan.traffic.rates)) for choice in plan.choices]
@@ -23,8 +23,6 @@ def tables(plan: Plan, profiles: Sequence[Profile], deploy: Deploy | None, burst
     lines += ["", *_notes(plan, profiles), "", *_conclusion(plan)]
     if deploy is not None:
         lines.append(f"after a deploy: {deploy}")
-    if burst is not None:
-        lines.append(f"in a burst: {burst}")
     lines += ["", *_against(plan)]
     return "\n".join(line.rstrip() for line in lines)
 
@@ -65,9 +63,8 @@ def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
     few, most = (f"{size:,}".replace(",", " ") for size in (sizes[0], sizes[-1]))
     cheapest = f", the cheapest {most}" if most != few else ""
     yield f"ranges: what four of five measurements of {plan.choices[0].prediction.ranges.requests} requests show"
-    busiest = ", of the busiest hours" if plan.traffic.day else ""
     ahead = ", idle models evicted ahead of need" if plan.choices[0].host.evict_ahead else ""
-    yield f"simulated: {few} requests each{cheapest}{busiest}{ahead}"
+    yield f"simulated: {few} requests each{cheapest}{ahead}"
     for text, names in _grouped(
         (f"{choice.price.dollars:.4g} $/h, {choice.price.source}", choice.host.name) for choice in plan.choices
     ):
