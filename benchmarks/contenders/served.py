@@ -18,9 +18,9 @@ from benchmarks.process_usage import cores, seconds_by_process, seconds_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
+from triton_ensembles.measuring.perf.inputs import Inputs
 from triton_ensembles.measuring.perf.load_generator import LoadGenerator
 from triton_ensembles.measuring.perf.steps import read_counters
-from triton_ensembles.server.home import find_home
 from triton_ensembles.server.triton_server import TritonServer
 
 _POLL_SECONDS = 0.1
@@ -110,8 +110,8 @@ class Served:
         path = self.folder / f"{load.content}-{load.rows}.json"
         if not path.exists():
             path.write_text(json.dumps({"data": self._entries(load)}), encoding="utf-8")
-        inputs = ("--input-data", str(path.resolve()))
-        return LoadGenerator(find_home(), self.server, self.folder, self.model, "grpc", load.rows, inputs)
+        inputs = Inputs(("--input-data", str(path.resolve())), 1, "")
+        return LoadGenerator(self.server, self.folder, self.model, "grpc", load.rows, inputs)
 
     def _entries(self, load: Load) -> Sequence[Mapping[str, Any]]:
         """One entry per row: perf_analyzer puts as many consecutive ones into a request as it has rows, if all have one

@@ -1,7 +1,6 @@
 """``tune``"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +12,10 @@ from triton_ensembles.commands.common import option_values, options, request_opt
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.builds import build_all, timed_progress
 from triton_ensembles.ground.errors import shown
+from triton_ensembles.measuring.perf.sweep import Load
 from triton_ensembles.measuring.perf.sweep_report import write_report
-from triton_ensembles.measuring.tuning.bench import MOST, SECONDS, Load
 from triton_ensembles.measuring.tuning.goal import Goal
-from triton_ensembles.measuring.tuning.tune import MINUTES, read_subject
+from triton_ensembles.measuring.tuning.tune import Limits, read_subject
 from triton_ensembles.measuring.tuning.tune import tune as search
 from triton_ensembles.measuring.tuning.tuning_report import TuningReport, csv_rows, tables
 
@@ -37,34 +36,19 @@ _goal = options.collected(
         help="The least inferences per second.",
     ),
 )
-_load = options.collected(
-    Load,
-    "load",
-    request_options.seconds(SECONDS),
-    click.option(
-        "--concurrency", "most", type=click.IntRange(1, 1024), default=MOST, help="The most concurrent requests."
-    ),
-    request_options.requests,
-)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The values of --minutes and --keep."""
-
-    minutes: float
-    keep: tuple[str, ...]
-
-
+_load = options.collected(Load, "load", request_options.seconds(2.0), request_options.requests)
 _limits = options.collected(
     Limits,
     "limits",
     click.option(
         "--minutes",
         type=click.FloatRange(min=0, min_open=True),
-        default=MINUTES,
+        default=10.0,
         callback=option_values.finite,
         help="The time for the search, with all loads; the present settings are built before.",
+    ),
+    click.option(
+        "--concurrency", "most", type=click.IntRange(1, 1024), default=64, help="The most concurrent requests."
     ),
     click.option("--keep", multiple=True, metavar="SETTING", help="Leave STEP.KEY, or KEY of all steps; repeatable."),
 )
@@ -116,7 +100,7 @@ def tune(
     if write:
         subject.files.refuse_unwritable()
     (built,) = build_all((name,), weights, served)
-    report = search(subject, built, weights, minutes=limits.minutes, load=load, progress=timed_progress(name))
+    report = search(subject, built, weights, limits, load=load, progress=timed_progress(name))
     from triton_ensembles.measuring.tuning.plot import draw  # matplotlib takes a second to load
 
     output = output or places.reports / "tune" / (served.name if served.fuses else "")

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes, NoAnswerError, read_csv, run_analyzer
-from triton_ensembles.server.home import TritonHome
+from triton_ensembles.measuring.perf.inputs import Inputs
+from triton_ensembles.server.home import find_home
 from triton_ensembles.server.sagemaker_server import SageMakerServer
 from triton_ensembles.server.triton_server import TritonServer
 
@@ -51,16 +52,14 @@ class LoadGenerator:
         folder: where perf_analyzer runs and writes its CSV files.
         protocol: "grpc" or "http".
         rows: in a request.
-        inputs: perf_analyzer's arguments for the input data.
     """
 
-    home: TritonHome
     server: TritonServer | SageMakerServer
     folder: Path
     model: str
     protocol: str
     rows: int
-    inputs: Sequence[str]
+    inputs: Inputs
 
     def warm_up(self, concurrency: int, requests: int, limit_seconds: float = LIMIT_SECONDS) -> None:
         """First requests are slow: engines plan at their first run of a shape, arenas grow.
@@ -99,7 +98,7 @@ class LoadGenerator:
     def _run(self, protocol: str, arguments: Sequence[str], limit_seconds: float) -> None:
         secret = self.server.secret.grpc if protocol == "grpc" else self.server.secret.http
         headers = [word for name, value in secret.items() for word in ("-H", f"{name}:{value}")]
-        run_analyzer(self.home, [*headers, *arguments], self.folder, limit_seconds)
+        run_analyzer(find_home(), [*headers, *arguments], self.folder, limit_seconds)
 
     @staticmethod
     def _report(seconds: float, name: str) -> list[str]:
@@ -115,4 +114,4 @@ class LoadGenerator:
     def _target(self, protocol: str) -> list[str]:
         url = self.server.grpc_url if protocol == "grpc" else self.server.http_url
         model = ["-m", self.model, "-i", protocol, "-u", url, "-b", str(self.rows)]
-        return [*model, *self.inputs]
+        return [*model, *self.inputs.arguments]

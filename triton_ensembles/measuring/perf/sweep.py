@@ -17,13 +17,12 @@ from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
 from triton_ensembles.measuring.perf.facts import machine, versions
 from triton_ensembles.measuring.perf.fused_steps import fused_counters, planned_steps
-from triton_ensembles.measuring.perf.inputs import Inputs, UserInputs, inputs_for
+from triton_ensembles.measuring.perf.inputs import UserInputs, inputs_for
 from triton_ensembles.measuring.perf.load_generator import LIMIT_SECONDS, LoadGenerator, in_windows
 from triton_ensembles.measuring.perf.steps import Counters, StepTimes, composing_models, read_counters, step_times
 from triton_ensembles.measuring.perf.sweep_report import Point, Report, csv_rows, write_report
 from triton_ensembles.project.examples.folder import examples_of
 from triton_ensembles.server.clients import http_client
-from triton_ensembles.server.home import find_home
 from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.triton_server import TritonServer
 
@@ -85,8 +84,11 @@ def measure(
     with tempfile.TemporaryDirectory(prefix="perf-") as folder, own as server, http_client(server) as client:
         for name, (repository, source) in models.items():
             try:
-                generator, inputs = _generator(client, server, name, source, Path(folder), load)
-                report = _sweep(generator, client, inputs, repository, load, progress)
+                inputs = inputs_for(
+                    client.get_model_config(name), examples_of(source), load.batch, Path(folder), load.user
+                )
+                generator = LoadGenerator(server, Path(folder), name, load.protocol, load.batch, inputs)
+                report = _sweep(generator, client, repository, load, progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 fault = _fault(error, name, server)
                 if failed is None or not server.alive():
@@ -109,24 +111,12 @@ def _fault(error: Exception, name: str, server: TritonServer) -> EnsembleError:
     return EnsembleError(f"the server does not answer for {name}: {error}")
 
 
-def _generator(
-    client: http.InferenceServerClient, server: TritonServer, name: str, source: Path, folder: Path, load: Load
-) -> tuple[LoadGenerator, Inputs]:
-    inputs = inputs_for(client.get_model_config(name), examples_of(source), load.batch, folder, load.user)
-    return LoadGenerator(find_home(), server, folder, name, load.protocol, load.batch, inputs.arguments), inputs
-
-
 def _counters(client: http.InferenceServerClient, models: Sequence[str]) -> dict[str, Counters]:
     return {model: read_counters(client, model) for model in models}
 
 
 def _sweep(
-    generator: LoadGenerator,
-    client: http.InferenceServerClient,
-    inputs: Inputs,
-    repository: Path,
-    load: Load,
-    progress: Progress,
+    generator: LoadGenerator, client: http.InferenceServerClient, repository: Path, load: Load, progress: Progress
 ) -> Report:
     name, date, facts, manifest = generator.model, datetime.now(UTC), machine(), read_manifest(repository)
     if planned := planned_steps(repository, name):
@@ -134,9 +124,9 @@ def _sweep(
     else:
         count = partial(_counters, client, composing_models(client, name))
     concurrencies = sorted(set(load.concurrencies))
-    progress(f"[{name}] sending {inputs.about}")
+    progress(f"[{name}] sending {generator.inputs.about}")
     most = concurrencies[-1]
-    first = max(2 * most, inputs.entries)
+    first = max(2 * most, generator.inputs.entries)
     generator.warm_up(most, first, LIMIT_SECONDS * math.ceil(first / most))
     points: list[Point] = []
     needed = load.seconds
@@ -149,7 +139,7 @@ def _sweep(
         target=str(manifest.get("target", "unknown")),
         weights=str(manifest.get("weights", "unknown")),
         date=date.isoformat(timespec="seconds"),
-        input=inputs.about,
+        input=generator.inputs.about,
         protocol=generator.protocol,
         batch=generator.rows,
         seconds=load.seconds,

@@ -11,13 +11,12 @@ from triton_ensembles.endpoint.local_container import LocalContainer
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
-from triton_ensembles.measuring.perf.inputs import Inputs, UserInputs, inputs_for
+from triton_ensembles.measuring.perf.inputs import UserInputs, inputs_for
 from triton_ensembles.measuring.perf.load_generator import LoadGenerator, in_windows
 from triton_ensembles.measuring.perf.steps import read_counters
 from triton_ensembles.measuring.profiling.profile import RESTED_PER_SECOND, Answers
 from triton_ensembles.project.examples.folder import Examples
 from triton_ensembles.server.clients import http_client
-from triton_ensembles.server.home import find_home
 
 _FEW = 16  # requests that a copy is warmed up with: what a model of many gets in its first minutes
 _RESTED_TIMES = 6  # as long as other measurements, since there are few of these requests
@@ -64,17 +63,17 @@ class RequestSender:
         how many. Raises as ``warm_up`` does."""
         rows = self._most(target_model)
         if rows > 1:
-            generator, inputs = self._generator(target_model, rows)
-            generator.warm_up(1, 1 + math.ceil(inputs.entries / rows))
+            generator = self._generator(target_model, rows)
+            generator.warm_up(1, 1 + math.ceil(generator.inputs.entries / rows))
         return rows
 
     def warm_up(self, target_model: str, most: int = _FEW) -> None:
         """Send it its first requests, one row each. Raises :class:`EnsembleError` when it answers with an error."""
-        generator, inputs = self._generator(target_model, 1)
+        generator = self._generator(target_model, 1)
         try:
-            generator.warm_up(1, min(most, max(2, inputs.entries)))
+            generator.warm_up(1, min(most, max(2, generator.inputs.entries)))
         except EnsembleError as error:
-            cure = error.cure or f"send what it answers, with --input-data FILE: these were {inputs.about}"
+            cure = error.cure or f"send what it answers, with --input-data FILE: these were {generator.inputs.about}"
             raise EnsembleError(error.message, cure=cure) from error
 
     def measure(self, target_model: str, load: Load, progress: Progress) -> tuple[Answers, ...]:
@@ -87,10 +86,10 @@ class RequestSender:
             raise EnsembleError(f"the model takes at most {most_rows} rows in a request", cure=cure)
         points = []
         for batch in batches:
-            generator, inputs = self._generator(target_model, batch)
-            progress(f"sending {inputs.about}" + (f", {batch} at a time" if batch > 1 else ""))
+            generator = self._generator(target_model, batch)
+            progress(f"sending {generator.inputs.about}" + (f", {batch} at a time" if batch > 1 else ""))
             most = max(load.concurrencies)
-            generator.warm_up(most, max(2 * most, inputs.entries))
+            generator.warm_up(most, max(2 * most, generator.inputs.entries))
             seconds = load.seconds
             for concurrency in sorted(set(load.concurrencies)):
                 send = partial(generator.measure, concurrency)
@@ -106,7 +105,7 @@ class RequestSender:
         """Requests that come seldom. ``answers`` is what :meth:`measure` has found. Raises as that does."""
         often = min(answers, key=lambda point: (point.batch, point.concurrency))
         rate = min(RESTED_PER_SECOND, often.requests_per_second / 2)
-        generator, _ = self._generator(target_model, often.batch)
+        generator = self._generator(target_model, often.batch)
 
         def send(seconds: float) -> ClientTimes:
             times = generator.measure_at(rate, seconds)
@@ -117,14 +116,11 @@ class RequestSender:
         progress(f"{rate:.1f} requests/s: {_summary(point)}")
         return point
 
-    def _generator(self, target_model: str, batch: int) -> tuple[LoadGenerator, Inputs]:
+    def _generator(self, target_model: str, batch: int) -> LoadGenerator:
         with http_client(self._host.server) as client:
             config = client.get_model_config(target_model)
         inputs = inputs_for({**config, "name": f"input-{batch}"}, self._examples, batch, self._folder, self._user)
-        generator = LoadGenerator(
-            find_home(), self._host.server, self._folder, target_model, _PROTOCOL, batch, inputs.arguments
-        )
-        return generator, inputs
+        return LoadGenerator(self._host.server, self._folder, target_model, _PROTOCOL, batch, inputs)
 
     def _most(self, target_model: str) -> int:
         """Return how many rows of a request it takes."""

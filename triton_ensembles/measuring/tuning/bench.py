@@ -3,7 +3,6 @@
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import tritonclient.http as http
@@ -12,8 +11,9 @@ from tritonclient.utils import InferenceServerException
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
-from triton_ensembles.measuring.perf.inputs import UserInputs, inputs_for
+from triton_ensembles.measuring.perf.inputs import inputs_for
 from triton_ensembles.measuring.perf.load_generator import LoadGenerator, in_windows
+from triton_ensembles.measuring.perf.sweep import Load
 from triton_ensembles.measuring.tuning.goal import Point
 from triton_ensembles.measuring.tuning.same_answers import Row, answers, difference
 from triton_ensembles.measuring.tuning.search import Budget, RejectedError
@@ -21,35 +21,14 @@ from triton_ensembles.measuring.tuning.space import PRESENT, Candidate
 from triton_ensembles.measuring.tuning.variants import Variants
 from triton_ensembles.project.examples.folder import Examples
 from triton_ensembles.server.clients import http_client
-from triton_ensembles.server.home import find_home
 from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.triton_server import TritonServer
 
-SECONDS = 2.0
-MOST = 64
 LONGEST_WINDOW = 20.0  # seconds, up to which windows are doubled where no request is answered within one
 _LEAST_LIMIT = 20.0  # seconds: what a load or a measurement may take when the budget is nearly spent
 _LONGEST_LOAD = 600.0
 _AT_ONCE = 8
 _UNLOAD_SECONDS = 60.0
-
-
-@dataclass(frozen=True)
-class Load:
-    """The requests of clients while candidates are measured.
-
-    Attributes:
-        most: the most concurrent requests.
-        seconds: the duration of a measurement.
-        protocol: "grpc" or "http".
-        batch: rows in a request.
-    """
-
-    most: int = MOST
-    seconds: float = SECONDS
-    protocol: str = "grpc"
-    batch: int = 1
-    user: UserInputs = field(default_factory=UserInputs)
 
 
 class ServedBench:
@@ -103,8 +82,7 @@ class ServedBench:
                     self._compare(client, name, candidate, batched=int(config.get("max_batch_size", 0)) > 0)
             load = self._requests
             inputs = inputs_for(config, self._examples, load.batch, self._scratch, load.user)
-            home, server, arguments = find_home(), self.server, inputs.arguments
-            generator = LoadGenerator(home, server, self._scratch, name, load.protocol, load.batch, arguments)
+            generator = LoadGenerator(self.server, self._scratch, name, load.protocol, load.batch, inputs)
             generator.warm_up(_AT_ONCE, max(2 * _AT_ONCE, inputs.entries), self._limit())
         except (InferenceServerException, OSError, EnsembleError) as error:
             raise self._rejected(error, "it does not answer") from error

@@ -15,7 +15,8 @@ from triton_ensembles.ground.files import locked, remove
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import choices
 from triton_ensembles.measuring.perf.facts import machine, versions
-from triton_ensembles.measuring.tuning.bench import Load, ServedBench
+from triton_ensembles.measuring.perf.sweep import Load
+from triton_ensembles.measuring.tuning.bench import ServedBench
 from triton_ensembles.measuring.tuning.edits import Files
 from triton_ensembles.measuring.tuning.goal import Goal
 from triton_ensembles.measuring.tuning.knobs import Knobs
@@ -27,7 +28,14 @@ from triton_ensembles.project.examples.folder import Examples, read_examples
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.triton.targets import Target
 
-MINUTES = 10.0
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of a search: its minutes, with all loads, the most concurrent requests, and the settings that stay."""
+
+    minutes: float
+    most: int
+    keep: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -65,23 +73,22 @@ def read_subject(folder: Path, target: Target, places: Places, goal: Goal, keep:
 
 
 def tune(
-    subject: Subject, built: Built, weights: Weights, *, minutes: float, load: Load, progress: Progress
+    subject: Subject, built: Built, weights: Weights, limits: Limits, *, load: Load, progress: Progress
 ) -> TuningReport:
     """Search for better settings of an ensemble.
 
     Args:
         built: its present build, of which nothing changes.
-        minutes: the budget: loads, measurements and the final rounds.
 
     Raises:
         EnsembleError: the present settings cannot be measured.
     """
     plan, settings = subject.plan, subject.settings
     date, facts = datetime.now(UTC), machine()
-    progress(f"goal: {subject.goal}; searching {len(settings)} settings for {minutes:g} minutes:")
+    progress(f"goal: {subject.goal}; searching {len(settings)} settings for {limits.minutes:g} minutes:")
     for line in _announced(subject):
         progress(line)
-    budget = Budget(minutes * 60)
+    budget = Budget(limits.minutes * 60)
     with _scratch(subject.places, plan.target, plan.folder.name, progress) as scratch:
         variants = Variants(scratch, plan.folder, plan.target, subject.places, subject.files, weights)
         bench = ServedBench(
@@ -97,7 +104,7 @@ def tune(
         with bench:
             with http_client(bench.server) as client:
                 server_versions = versions(client)
-            outcome = _searched(subject, bench, budget, load.most, progress)
+            outcome = _searched(subject, bench, budget, limits.most, progress)
     return TuningReport(
         name=plan.folder.name,
         target=plan.target.name,
@@ -107,7 +114,7 @@ def tune(
         protocol=load.protocol,
         batch=load.batch,
         seconds=load.seconds,
-        minutes=minutes,
+        minutes=limits.minutes,
         spent_minutes=round(budget.spent / 60, 2),
         machine=facts,
         versions=server_versions,
