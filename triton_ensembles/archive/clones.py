@@ -40,7 +40,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 @dataclass(frozen=True)
 class _Compressed:
-    """Where the gzip member of a large file, padded as tar requires, lies in the scratch file. In bytes."""
+    """The place in the scratch file, in bytes, of the gzip member of a large file, padded as tar requires."""
 
     offset: int
     length: int

@@ -68,7 +68,7 @@ class TarStream:
 
     @classmethod
     def gzipped(cls, file: Source, budget: Budget | None = None) -> "TarStream":
-        """That of a .tar.gz, with a budget of its own unless one is given."""
+        """Read a .tar.gz, with a budget of its own unless one is given."""
         budget = budget or Budget()
         return cls(GzipStream(file, budget), budget)
 

@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file, folder or link."""
+    """A file, folder or link."""
 
     path: str  # relative to the repository, with `/` and without `.` or `..`
     kind: Kind

@@ -43,7 +43,7 @@ class Packed:
 
 
 class GzipMember:
-    """One gzip member, written to ``raw`` block by block. Leaving its context ends the member; ``raw`` stays open.
+    """Writes a gzip member to ``raw``, block by block. Leaving its context ends the member; ``raw`` stays open.
     ``taken`` is the number of uncompressed bytes so far."""
 
     def __init__(self, raw: BinaryIO) -> None:

@@ -39,7 +39,7 @@ _METRICS_NEED = (
 
 @dataclass(frozen=True)
 class Host:
-    """What the endpoint runs on: the values of --role, --instance, --count, --image and --image-uri."""
+    """The hosts of the endpoint: the values of --role, --instance, --count, --image and --image-uri."""
 
     role: str
     instance: str | None

@@ -20,7 +20,7 @@ _OWN = ("manifest.json",)  # of our archives: what counts of it is in Content.fa
 
 @dataclass(frozen=True)
 class Change:
-    """One difference.
+    """A difference.
 
     Attributes:
         model: its folder; "" for the repository as a whole.

@@ -22,7 +22,7 @@ _LARGEST_MANIFEST = 1 << 20
 
 @dataclass(frozen=True)
 class Archive:
-    """One TargetModel.
+    """An archive, as a TargetModel.
 
     Attributes:
         name: the file's name without .tar.gz.

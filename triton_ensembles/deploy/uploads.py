@@ -116,7 +116,7 @@ def upload_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], prog
 
 
 class _Run:
-    """One run of an upload."""
+    """Runs an upload."""
 
     def __init__(self, aws: Aws, place: S3Prefix, uploads: UploadList, progress: Progress) -> None:
         self.meter = Meter()

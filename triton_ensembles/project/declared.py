@@ -26,13 +26,13 @@ _PYPROJECT = "pyproject.toml"
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command line says about packages: these files instead of those that are found, and these besides."""
+    """The packages that a command line names: these files instead of those that are found, and these besides."""
 
     requirements: tuple[Path, ...] = ()
     packages: tuple[str, ...] = ()
 
     def of(self, found: Declared | None) -> Declared | None:
-        """What is declared for a step for which ``found`` was."""
+        """Return the declaration of a step for which ``found`` was declared."""
         if not (self.requirements or self.packages):
             return found
         return of_files(self.requirements, self.packages, None if self.requirements else found)
@@ -42,7 +42,7 @@ NOTHING = Asked()
 
 
 def packages_for(model: Path) -> Declared | None:
-    """What is declared for the Python step in the folder ``model``; None for nothing."""
+    """Find the declaration of the Python step in the folder ``model``; None for nothing."""
     found = _packages_at(Path(os.path.abspath(model)))  # noqa: PTH100 - which follows no links
     return found or (_packages_at(model.resolve()) if model.is_symlink() else None)
 
@@ -62,7 +62,7 @@ def _packages_at(model: Path) -> Declared | None:
 
 
 def of_files(files: Iterable[Path], more: Sequence[str] = (), found: Declared | None = None) -> Declared | None:
-    """What was ``found``, requirements files, and ``more`` requirements declare together; None if there are none."""
+    """Join what was ``found``, requirements files, and ``more`` requirements; None if there are none."""
     asked = found.asked.copy() if found else Requirements()
     read = [file for file in files if file.is_file() and file.stat().st_size <= LONGEST]
     for file in read:
@@ -96,7 +96,7 @@ def _dependencies(file: Path) -> list[str]:
 
 
 def _of_lines(file: Path, lines: Callable[[Path], Iterable[str]]) -> Declared:
-    """What ``lines`` reads in ``file``; a file that cannot be read may declare anything."""
+    """Declare what ``lines`` reads in ``file``; a file that cannot be read may declare anything."""
     asked = Requirements(files=[file])
     try:
         for line in lines(file):

@@ -27,7 +27,7 @@ class Entry:
     facts: dict[str, Any]
 
     def record(self, kind: str) -> dict[str, Any]:
-        """That of an environment in the manifest."""
+        """Return the record of an environment for the manifest."""
         return {"kind": kind, "sha256": self.sha256, "size": size_of(self.path), **self.facts}
 
 

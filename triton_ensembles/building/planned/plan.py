@@ -30,7 +30,7 @@ from triton_ensembles.triton.targets import Target
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """One ensemble for one target."""
+    """Plans an ensemble for a target."""
 
     folder: Path  # the ensemble's folder in git. Its name is the ensemble's name.
     root: Path  # the folder of the project, which paths in the recipe are relative to

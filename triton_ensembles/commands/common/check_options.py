@@ -16,7 +16,7 @@ from triton_ensembles.triton.dockerfile import dockerfile_of
 
 @dataclass(frozen=True)
 class Where:
-    """Where the models will run: the values of --target, --instance, --image and --single."""
+    """The place where the models will run: the values of --target, --instance, --image and --single."""
 
     target: str | None
     instance: str | None
@@ -60,7 +60,7 @@ where = options.collected(
 
 @dataclass(frozen=True)
 class Running:
-    """Whether and how the models are loaded: the values of --run, --timeout and --server."""
+    """The loads of the models, if any: the values of --run, --timeout and --server."""
 
     runs: bool
     timeout: float

@@ -21,7 +21,7 @@ def answer_load(work: Workload, host: Host, count: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Pressure:
-    """What a simulation says about whether instances keep up.
+    """The figures of a simulation that tell whether instances keep up.
 
     Attributes:
         requests: how many were simulated.

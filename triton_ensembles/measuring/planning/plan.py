@@ -55,7 +55,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Dedicated:
-    """One endpoint for each model; ``instances`` is the number of all of them together, 0 where none meets the goal."""
+    """An endpoint for each model; ``instances`` is the number of all of them together, 0 where none meets the goal."""
 
     form: str
     host: Host

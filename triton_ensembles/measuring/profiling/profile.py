@@ -95,7 +95,7 @@ class Answers:
 
 @dataclass(frozen=True, config=_STRICT)
 class Machine:
-    """Where it was measured: the processor's name, the cores that may be used, and the memory."""
+    """The machine of the measurement: the processor's name, the cores that may be used, and the memory."""
 
     processor: str
     cores: Count

@@ -7,7 +7,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement of an ensemble.
+    """A measurement of an ensemble.
 
     Attributes:
         concurrency: the number of concurrent requests.

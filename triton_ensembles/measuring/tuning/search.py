@@ -59,7 +59,7 @@ class RejectedError(Exception):
 
 
 class Bench(Protocol):
-    """Where candidates are measured."""
+    """Measures candidates."""
 
     def load(self, candidate: Candidate) -> None:
         """Make a candidate ready. Raises :class:`RejectedError`."""
@@ -99,7 +99,7 @@ class Outcome:
 
 
 class Search:
-    """One search.
+    """Searches the settings.
 
     Args:
         settings: in the order in which they are tried: what matters most first.

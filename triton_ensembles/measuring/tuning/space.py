@@ -11,7 +11,7 @@ _STRIDES = (1, -1, 3, -3)  # along a scale, where the next value often makes no 
 
 @dataclass(frozen=True)
 class Setting:
-    """One thing that may be set.
+    """A setting of a step.
 
     Attributes:
         step: of the ensemble, as its folder is called.

@@ -53,7 +53,7 @@ class AccuracyScript(Table):
 
 
 class AccuracyCheck(Table):
-    """One of the checks that come with the tool, on texts of one's own, or with other least values."""
+    """A check that comes with the tool, on texts of one's own, or with other least values."""
 
     model_config = ConfigDict(title="accuracy")
 

@@ -29,7 +29,7 @@ _ONE_MINOR = re.compile(r"(?:==?)?\s*(3\.\d+)(?:\.\d+)?(?:\.?\*)?")
 
 @dataclass(frozen=True)
 class Package:
-    """One conda match specification, such as ``numpy=2.4.6``."""
+    """A conda match specification, such as ``numpy=2.4.6``."""
 
     name: str  # in lower case
     version: str  # conda's constraint, such as `"=2.4.6"`; "" for any version
