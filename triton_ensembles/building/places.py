@@ -30,7 +30,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Places:
-    """The folders that a build reads and writes. ``image``: the release of the project's default image, "" without one."""
+    """The folders of a build. ``image``: the release of the project's default image, "" without one."""
 
     ensembles: Path
     build: Path

@@ -1,5 +1,7 @@
 """``gateway``: several models of one container, by name and version."""
 
+from pathlib import Path
+
 import click
 
 from triton_ensembles.archive.manifest import GATEWAY_TABLE, python_of
@@ -41,10 +43,7 @@ def gateway(weights: Weights, chosen_target: options.BuildTarget, ports: Ports, 
     """
     places = options.current_places()
     table_path = places.root / NAME / GATEWAY_TABLE
-    if not table_path.is_file():
-        message = "the table of the gateway's models is missing"
-        raise EnsembleError(message, path=table_path, cure="write it as docs/gateway.md says")
-    table = read_table(table_path)
+    table = _table(table_path)
     built_for = chosen_target.built() if archive else chosen_target.served_here()
     names = ensembles_of(table, [ensemble.name for ensemble in find_ensembles(places.ensembles)], table_path, built_for)
     if not archive:
@@ -72,6 +71,13 @@ def gateway(weights: Weights, chosen_target: options.BuildTarget, ports: Ports, 
         _announce(table, server)
         wait(signals, server)
     click.echo("stopped")
+
+
+def _table(path: Path) -> Table:
+    if not path.is_file():
+        cure = "write it as docs/gateway.md says"
+        raise EnsembleError("the table of the gateway's models is missing", path=path, cure=cure)
+    return read_table(path)
 
 
 def _announce(table: Table, server: GatewayServer) -> None:

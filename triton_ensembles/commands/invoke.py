@@ -93,8 +93,6 @@ def invoke(
                     "failed": [{model, error}]}
     """
     aws, places = Aws(), options.places_if_any()
-    if output and len(models) > 1:
-        raise click.UsageError("--output takes the answer of one MODEL")
     alone = ""
     with suppress(EnsembleError):  # the requests say it as well
         alone = single_archive(aws, endpoint)

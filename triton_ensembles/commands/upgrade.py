@@ -51,11 +51,7 @@ def upgrade(
     """
     started = time.perf_counter()
     before, after = (Destination(target or "", instance or "", image) for image in (old, new))
-    if unknown := [image.image for image in (before, after) if not image.image_names_release]:
-        raise click.UsageError(f"{unknown[0]} names no release of Triton: write one, such as 24.09")
-    if before.release >= after.release:
-        message = f"--to {after.release_name} is not newer than --from {before.release_name}"
-        raise click.UsageError(f"{message}: check --image {after.release_name} finds what an older one lacks")
+    _refuse_older(before, after)
     try:
         chosen = [path_of(text) for text in paths] or [options.current_places().ensembles]
         repositories = repositories_at(chosen)
@@ -71,3 +67,11 @@ def upgrade(
     report = replace(report, faults=faults, accepted=(), strict=strict)
     click.echo(printed(style, report, time.perf_counter() - started))
     context.exit(1 if report.failed else 0)
+
+
+def _refuse_older(before: Destination, after: Destination) -> None:
+    if unknown := [image.image for image in (before, after) if not image.image_names_release]:
+        raise click.UsageError(f"{unknown[0]} names no release of Triton: write one, such as 24.09")
+    if before.release >= after.release:
+        message = f"--to {after.release_name} is not newer than --from {before.release_name}"
+        raise click.UsageError(f"{message}: check --image {after.release_name} finds what an older one lacks")

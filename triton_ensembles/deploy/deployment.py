@@ -48,10 +48,7 @@ def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, time
         else:
             progress(f"updating {name} from {existing['EndpointConfigName']} to {desired.config_name}")
             _update(aws, desired, is_scaled=AUTOSCALED in tags)
-        now = wait_until_settled(aws, name, progress, timeout)
-        if now is None:
-            raise EnsembleError(f"the endpoint {name} was deleted by someone else during the deployment")
-        _refuse_broken(now, desired)
+        now = _refuse_broken(wait_until_settled(aws, name, progress, timeout), desired)
         if existing is not None:
             aws.sagemaker.add_tags(ResourceArn=now["EndpointArn"], Tags=new_tags)
     # Only now: SageMaker cannot update an endpoint whose present configuration is gone.
@@ -97,10 +94,13 @@ def _rollback(progress: Progress) -> Iterator[Created]:
         raise
 
 
-def _refuse_broken(now: Description, desired: DesiredEndpoint) -> None:
+def _refuse_broken(now: Description | None, desired: DesiredEndpoint) -> Description:
+    if now is None:
+        raise EnsembleError(f"the endpoint {desired.name} was deleted by someone else during the deployment")
     if now["EndpointStatus"] != "InService" or now["EndpointConfigName"] != desired.config_name:
         reason = now.get("FailureReason") or f"it is {now['EndpointStatus']} with {now['EndpointConfigName']}"
         raise EnsembleError(f"the endpoint {desired.name} did not get into service: {reason}")
+    return now
 
 
 def _delete_unless_used(

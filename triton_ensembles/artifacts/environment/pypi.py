@@ -70,25 +70,11 @@ def make_prefix(interpreter: Interpreter, prefix: Path, progress: Progress) -> N
     """Copy ``interpreter``, which must have a ``shared_library``, into the new folder ``prefix``, which may be moved.
     It holds the same as conda's ``python`` package: the executable, libpython, the standard library, and a record in
     ``conda-meta``, which conda-pack needs. No other package is installed in it."""
-
-    def left_out(folder: str, names: list[str]) -> set[str]:
-        if Path(folder) == interpreter.stdlib:
-            return {name for name in names if name in LEFT_OUT or name.startswith("config-")}
-        # Below that only tests are left out: `unittest` and `distutils` have some, and `test.py` may be code.
-        return {name for name in names if name in ("__pycache__", "tests")}
-
     progress(f"copying Python {interpreter.version} from {interpreter.base_prefix}")
     library = prefix / "lib"
     stdlib = library / f"python{interpreter.minor}"
-    dynload = stdlib / "lib-dynload"
     (prefix / "bin").mkdir(parents=True)
-    shutil.copytree(interpreter.stdlib, stdlib, ignore=left_out, ignore_dangling_symlinks=True)
-    (stdlib / "site-packages").mkdir()
-    dynload.mkdir(exist_ok=True)
-    for module in sorted(interpreter.dynload.glob("*.so")):
-        name = module.name.split(".")[0]
-        if name not in MODULES_LEFT_OUT and not name.startswith(_TESTING):
-            shutil.copyfile(module, dynload / module.name)
+    _copy_library(interpreter, stdlib)
     if interpreter.stdlib.parent.name != "lib":  # Fedora's Python looks for its library below lib64
         (prefix / interpreter.stdlib.parent.name).symlink_to("lib")
     if interpreter.looks_in_dist_packages:
@@ -101,7 +87,7 @@ def make_prefix(interpreter: Interpreter, prefix: Path, progress: Progress) -> N
         (prefix / "bin" / link).symlink_to(executable.name)
     assert interpreter.shared_library is not None
     shutil.copyfile(interpreter.shared_library, library / interpreter.shared_library.name)
-    make_relocatable(library, executable, sorted(dynload.glob("*.so")))
+    make_relocatable(library, executable, sorted((stdlib / "lib-dynload").glob("*.so")))
 
     if interpreter.base_prefix != Path("/usr"):
         # sysconfig's table gets the prefix instead of the installation folder, as in a conda package, so that
@@ -110,6 +96,23 @@ def make_prefix(interpreter: Interpreter, prefix: Path, progress: Progress) -> N
             text = table.read_text(encoding="utf-8")
             table.write_text(text.replace(os.fspath(interpreter.base_prefix), os.fspath(prefix)), encoding="utf-8")
     _write_record(prefix, interpreter)
+
+
+def _copy_library(interpreter: Interpreter, stdlib: Path) -> None:
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        if Path(folder) == interpreter.stdlib:
+            return {name for name in names if name in LEFT_OUT or name.startswith("config-")}
+        # Below that only tests are left out: `unittest` and `distutils` have some, and `test.py` may be code.
+        return {name for name in names if name in ("__pycache__", "tests")}
+
+    dynload = stdlib / "lib-dynload"
+    shutil.copytree(interpreter.stdlib, stdlib, ignore=left_out, ignore_dangling_symlinks=True)
+    (stdlib / "site-packages").mkdir()
+    dynload.mkdir(exist_ok=True)
+    for module in sorted(interpreter.dynload.glob("*.so")):
+        name = module.name.split(".")[0]
+        if name not in MODULES_LEFT_OUT and not name.startswith(_TESTING):
+            shutil.copyfile(module, dynload / module.name)
 
 
 def _write_record(prefix: Path, interpreter: Interpreter) -> None:

@@ -35,11 +35,8 @@ def build_all(
 ) -> list[Built]:
     """Build the named ensembles, or all that lead, and print the progress. One that fails does not stop the others.
 
-    The sources of all are looked for first, so that a missing one is known at once.
-
-    Args:
-        keep_locks: refuse to change the locks of the environments.
-        is_result: the archives are the result of the command, and not a step on the way to it.
+    The sources of all are looked for first, so that a missing one is known at once. With ``keep_locks``, the locks of
+    environments may not change; with ``is_result``, the archives are what the command is for.
 
     Raises:
         EnsembleError: some failed; when there are several ensembles, it sums up which, after all have been tried.

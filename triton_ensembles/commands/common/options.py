@@ -56,7 +56,7 @@ def profiles_folder() -> Path:
 
 
 class _Checked(click.ParamType[Any]):
-    """Converts a word to what ``read`` makes of it, or refuses with an :class:`EnsembleError`; "": the option is not given."""
+    """A word as ``read`` takes it, which may refuse it with an :class:`EnsembleError`; "": the option is not given."""
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name = name

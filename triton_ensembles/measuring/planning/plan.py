@@ -7,6 +7,7 @@ it does not meet the goal then, the next one is.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -113,15 +114,15 @@ def plan(
     prices = {host.name: price(host.name) for host in hosts}
     few = sample(traffic, min(requests, max(_SEARCH, int(_SEARCH_SECONDS * traffic.rate))))
     choices: list[Choice] = []
-    for form, archives in forms(profiles):
-        for host in hosts:
-            work = workload(archives, traffic, host, batch).times(few.factor)
-            for count in counts:
-                progress(f"simulating {count} x {host.name} {form}".rstrip())
-                prediction = simulate(work, host, count, few.requests).prediction
-                million = prices[host.name].month(count) / (traffic.rate * HOURS * 3600) * 1e6
-                met = goal.met(prediction)
-                choices.append(Choice(form, work, host, count, prices[host.name], prediction, met, million))
+    for (form, archives), host in product(forms(profiles), hosts):
+        work = workload(archives, traffic, host, batch).times(few.factor)
+        for count in counts:
+            progress(f"simulating {count} x {host.name} {form}".rstrip())
+            prediction = simulate(work, host, count, few.requests).prediction
+            million = prices[host.name].month(count) / (traffic.rate * HOURS * 3600) * 1e6
+            choices.append(
+                Choice(form, work, host, count, prices[host.name], prediction, goal.met(prediction), million)
+            )
     if all(choice.prediction.overload for choice in choices):
         _refuse(choices, traffic)
     best = _confirmed(choices, sample(traffic, requests), few.factor, goal, progress)

@@ -17,8 +17,8 @@ Range = tuple[float, float]  # from the 10th to the 90th percentile
 
 @dataclass(frozen=True)
 class Ranges:
-    """The ranges of four in five measurements of so many ``requests``: the share of cold ones, and the p50, p95 and p99 of
-    requests whose model is loaded and of all; () where there are no latencies."""
+    """The ranges of four in five measurements of so many ``requests``: the share of cold ones, and the p50, p95 and p99
+    of requests whose model is loaded and of all; () where there are no latencies."""
 
     requests: int
     cold: Range
