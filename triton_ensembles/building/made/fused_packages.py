@@ -62,13 +62,7 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
     specs = [read_environment_file(plan.root / environment.file) for environment in plan.recipe.environments.values()]
     requirements = [requirement for spec in specs for requirement in spec.pip_requirements]
     index = [option for spec in specs for option in spec.pip_options]
-    named = {canonicalize_name(Requirement(requirement).name) for requirement in requirements}
-    own = [] if "numpy" in named else [f"numpy=={version('numpy')}"]
-    engines = {_ENGINES[step.backend] for step in steps if step.backend in _ENGINES}
-    bare = sorted(_engine_requirement(name) for name, whole in engines if not whole and name not in named)
-    own += sorted(_engine_requirement(name) for name, whole in engines if whole and name not in named)
-    if any(step.backend == "dali" for step in steps) and "protobuf" not in named:
-        own.append(_engine_requirement("protobuf"))  # the engine reads the pipeline's inputs from its file
+    own, bare = _engines(steps, requirements)
     other_pythons = [python for python in _PYTHONS if python != target.python.replace(".", "")]
     exclude = (
         *(glob for environment in plan.recipe.environments.values() for glob in environment.exclude),
@@ -100,6 +94,18 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         "code": {**environment_code(), "fused_packages": file_digest(Path(__file__))},
     }
     return locked_entry(store, "packages", origin, locks, make, progress)
+
+
+def _engines(steps: tuple[StepPlan, ...], requirements: list[str]) -> tuple[list[str], list[str]]:
+    """Return what the steps' engines require besides ``requirements``: with dependencies, and without."""
+    named = {canonicalize_name(Requirement(requirement).name) for requirement in requirements}
+    own = [] if "numpy" in named else [f"numpy=={version('numpy')}"]
+    engines = {_ENGINES[step.backend] for step in steps if step.backend in _ENGINES}
+    bare = sorted(_engine_requirement(name) for name, whole in engines if not whole and name not in named)
+    own += sorted(_engine_requirement(name) for name, whole in engines if whole and name not in named)
+    if any(step.backend == "dali" for step in steps) and "protobuf" not in named:
+        own.append(_engine_requirement("protobuf"))  # the engine reads the pipeline's inputs from its file
+    return own, bare
 
 
 def onnxruntime_of(packages: Entry, store: Store, progress: Progress) -> Path | None:

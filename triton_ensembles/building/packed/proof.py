@@ -53,22 +53,7 @@ def prove(request: BuildRequest, archive: Path, python: str, written: Mapping[st
         if single:
             (repository,) = find_repositories(archive)
             alone = named_in({}, repository, destination)
-        for _ in range(_TRIES):
-            try:
-                with SageMakerServer(model if alone else empty, alone, log=request.log, python=python) as server:
-                    reasons, ended = ([], False) if alone else _reasons(server, archive.name, model)
-            except EnsembleError as error:
-                if not alone:
-                    raise
-                reasons, ended = [error.message], False
-            if not ended:
-                break
-            progress(f"the server ended while it loaded {archive.name}; trying once more")
-        if reasons:
-            # Named as in the archive, not by the folder that they were unpacked into.
-            reasons = [reason.replace(f"{model}::", "").replace(f"{model}/", "") for reason in reasons]
-            message = "the archive does not load, so it was not put there:\n  " + "\n  ".join(reasons)
-            raise EnsembleError(message, path=shown_as, cure=f"the server's log is {shown(request.log)}")
+        _load(request, archive, empty, model, alone, python, progress)
         if request.proof is Proof.ANSWERS:
             completes = request.implied is not None and not request.implied.is_complete
             repository = replace(next(find_repositories(archive)), shown=shown(shown_as))
@@ -78,6 +63,33 @@ def prove(request: BuildRequest, archive: Path, python: str, written: Mapping[st
             refuse_faults(
                 archive, destination, message, None, [repository], lambda *_: [Probe(repository, prober.run())]
             )
+
+
+def _load(
+    request: BuildRequest,
+    archive: Path,
+    empty: Path,
+    model: Path,
+    alone: Mapping[str, str] | None,
+    python: str,
+    progress: Progress,
+) -> None:
+    for _ in range(_TRIES):
+        try:
+            with SageMakerServer(model if alone else empty, alone, log=request.log, python=python) as server:
+                reasons, ended = ([], False) if alone else _reasons(server, archive.name, model)
+        except EnsembleError as error:
+            if not alone:
+                raise
+            reasons, ended = [error.message], False
+        if not ended:
+            break
+        progress(f"the server ended while it loaded {archive.name}; trying once more")
+    if reasons:
+        # Named as in the archive, not by the folder that they were unpacked into.
+        reasons = [reason.replace(f"{model}::", "").replace(f"{model}/", "") for reason in reasons]
+        message = "the archive does not load, so it was not put there:\n  " + "\n  ".join(reasons)
+        raise EnsembleError(message, path=request.archive, cure=f"the server's log is {shown(request.log)}")
 
 
 def _reasons(server: SageMakerServer, name: str, folder: Path) -> tuple[list[str], bool]:
