@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message import Message
-
 from triton_ensembles.building.planned.model_selection import written_backend
 from triton_ensembles.building.planned.plan import BuildPlan, find_ensemble, latest, version_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.runtime.fused.plan import DIGEST, STEPS, StepPlan
+from triton_ensembles.triton.completed_config import as_json, completed
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup, in_order
 
 
@@ -65,7 +63,7 @@ def _step(
     if backend != "python" and backend not in ENGINES:
         message = f"the step {folder} cannot be fused: there is no engine for the backend {backend!r}"
         raise EnsembleError(message, path=plan.folder / folder, cure=f"use one of python, {', '.join(ENGINES)}")
-    written = _as_json(_completed(config, backend, instances))
+    written = as_json(completed(config, backend, instances))
     del written["name"]  # it depends on the ensemble's
     return StepPlan(folder, str(version), backend, written, *maps)
 
@@ -96,47 +94,3 @@ def _config(
     for tensor in config.output:
         tensor.label_filename = tensor.label_filename or labels.get(tensor.name, "")
     return config
-
-
-def _completed(config: ModelConfig, backend: str, instances: int) -> ModelConfig:
-    """The config of a step as Triton completes it before a model sees it (core r24.10, model_config_utils.cc,
-    NormalizeModelConfig), for the instances of the fused model."""
-    completed = ModelConfig()
-    completed.CopyFrom(config)
-    completed.backend = backend
-    if not config.HasField("version_policy"):
-        completed.version_policy.latest.num_versions = 1
-    if not config.default_model_filename and backend == "python":
-        completed.default_model_filename = "model.py"
-    for memory in (completed.optimization.input_pinned_memory, completed.optimization.output_pinned_memory):
-        if not memory.ListFields():
-            memory.enable = True
-    batching = completed.dynamic_batching
-    if config.HasField("dynamic_batching") and not batching.preferred_batch_size and config.max_batch_size:
-        batching.preferred_batch_size.append(config.max_batch_size)
-    # An engine takes its share of the cores by the number of its instances.
-    del completed.instance_group[:]
-    completed.instance_group.add(count=instances, kind=ModelInstanceGroup.KIND_CPU)
-    return completed
-
-
-def _as_json(message: Message) -> dict[str, Any]:
-    """A config as Triton passes it to a model (core r24.10, model_config_utils.cc, ModelConfigToJson): field names and
-    enums by name, 64-bit integers as numbers, all defaults."""
-    fields: dict[str, Any] = {}
-    for field in message.DESCRIPTOR.fields:
-        value = getattr(message, field.name)
-        if field.message_type is not None and field.message_type.GetOptions().map_entry:
-            inner = field.message_type.fields_by_name["value"].message_type
-            fields[field.name] = {key: _as_json(value[key]) if inner else value[key] for key in sorted(value)}
-        elif field.is_repeated:
-            fields[field.name] = [_value(field, item) for item in value]
-        elif message.HasField(field.name) if field.has_presence else True:
-            fields[field.name] = _value(field, value)
-    return fields
-
-
-def _value(field: FieldDescriptor, value: Any) -> Any:
-    if field.message_type is not None:
-        return _as_json(value)
-    return field.enum_type.values_by_number[value].name if field.enum_type is not None else value

@@ -5,6 +5,7 @@ infer_request.cc and model.cc. What they say was compared with the server's answ
 """
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any, NoReturn
 
 import triton_python_backend_utils as pb_utils
 
@@ -13,6 +14,9 @@ from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.plan import Plan
 from triton_ensembles.runtime.fused.step import StepInput, StepRunner
 from triton_ensembles.runtime.fused.step_inputs import RefusedError, accepted, returned
+
+_DECOUPLED = "a fused ensemble answers each call once: exec(decoupled=True) is not possible in it"
+_OUTLIVES = "a step of a fused ensemble calls '{}' only while its execute runs: wait there for the thread that does it"
 
 
 class CalledModels:
@@ -47,6 +51,15 @@ class CalledModels:
     def is_ready(self, name: str, version: int) -> bool:
         return name in self._models and version in (-1, int(self._models[name][1].plan.version))
 
+    def refuse_outside(self, name: str, version: int) -> None:
+        """Raise TritonModelException for a call of a thread that has outlived its step's ``execute``."""
+        if self.is_ready(name, version):
+            raise pb_utils.TritonModelException(_OUTLIVES.format(name))
+
+    def stream(self, *_: Any) -> NoReturn:
+        """Raise TritonModelException: there are no decoupled models."""
+        raise pb_utils.TritonModelException(_DECOUPLED)
+
     def answer(self, name: str, version: int, question: Question) -> Answer:
         """The answer of a model; ``version`` -1 is any. Raises TritonModelException outside of ``execute``."""
         if not self._models:
@@ -55,7 +68,7 @@ class CalledModels:
             if not self.is_ready(name, version):
                 raise RefusedError(f"Failed for execute the inference request. Model '{name}' is not ready.")
             number, model = self._models[name]
-            step_input = _accepted(model, question)
+            step_input = accepted_input(model, question)
         except RefusedError as error:
             return Failure(f"Model {name} - Error when running inference: {error}")
         caller = self._entering(number)
@@ -77,7 +90,7 @@ MODELS = CalledModels()
 """Those of this process."""
 
 
-def _accepted(model: FusedStep, question: Question) -> StepInput:
+def accepted_input(model: FusedStep, question: Question) -> StepInput:
     """The request as the model gets it. Raises :class:`RefusedError`, as Triton would refuse it."""
     if unknown := next((output for output in question.wanted if output not in model.outputs), None):
         raise RefusedError(f"unexpected inference output '{unknown}' for model '{model.model}'")

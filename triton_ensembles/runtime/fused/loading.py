@@ -40,7 +40,7 @@ def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], enteri
 def _load(place: StepPlace) -> FusedStep:
     step = place.plan
     try:
-        runner: StepRunner = PythonStep(place) if step.backend == "python" else EngineStep(place)
+        runner: StepRunner = PythonStep(place, MODELS) if step.backend == "python" else EngineStep(place)
     except BaseException as error:  # also SystemExit: whatever a step's own code does
         reason = str(error) if isinstance(error, LoadError) else text_of(error)
         raise LoadError(f"the step {step.name} cannot be loaded: {reason}") from error

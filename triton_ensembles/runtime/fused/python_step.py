@@ -7,6 +7,7 @@ Source of the messages: python_backend r24.10, pb_stub.cc (ProcessRequests, Proc
 import importlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,13 +18,12 @@ from typing import Any, NoReturn
 
 import triton_python_backend_utils as pb_utils
 
-from triton_ensembles.runtime.fused import calls
 from triton_ensembles.runtime.fused.messages import Failure
 from triton_ensembles.runtime.fused.responses import answer_of
 from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace
-from triton_ensembles.runtime.fused.step_request import InferenceRequest, is_model_ready, request_types
+from triton_ensembles.runtime.fused.step_request import InferenceRequest, Models, request_types
 
-_OWN_CODE = "/triton_ensembles/runtime/fused/"
+_OWN_CODE = re.compile("/triton_ensembles/(runtime/fused|testing)/").search
 _LOADING = "the models of a fused ensemble are loaded with it, and only with it"
 
 
@@ -34,12 +34,13 @@ class WrongReturnError(Exception):
 class StepModules:
     """Modules that a step imports from its version folder, in ``sys.modules`` only while the step runs: two steps may
     both have a ``helper.py``. In the drawn form each has a process of its own, whose ``sys.path`` ends with the step's
-    version folder and its model folder. It gets ``utils`` when it imports ``triton_python_backend_utils``."""
+    version folder and its model folder. It gets ``utils`` when it imports ``triton_python_backend_utils``.
+    ``place``: where in ``sys.path`` those folders are."""
 
     _active: "StepModules | None" = None
 
-    def __init__(self, folder: Path, utils: ModuleType) -> None:
-        self._folders = [str(folder), str(folder.parent)]
+    def __init__(self, folder: Path, utils: ModuleType, place: int = sys.maxsize) -> None:
+        self._folders, self._place = [str(folder), str(folder.parent)], place
         # The stub imports model.py as "1.model", so that relative imports find its neighbors.
         package = ModuleType(folder.name)
         package.__path__ = [str(folder)]
@@ -49,7 +50,8 @@ class StepModules:
     def load(self) -> type[Any]:
         """The step's ``TritonPythonModel``. Raises what importing its model.py raises."""
         with self.active():
-            model: type[Any] = importlib.import_module(self._entry).TritonPythonModel
+            self.module = importlib.import_module(self._entry)
+            model: type[Any] = self.module.TritonPythonModel
             return model
 
     @contextmanager
@@ -57,23 +59,25 @@ class StepModules:
         """Imports inside the context are those of the step; within that of a step that calls it, only its own."""
         caller, StepModules._active = StepModules._active, self
         if caller:
-            caller._leave()
-        self._enter()
+            caller.leave()
+        self.enter()
         try:
             yield
         finally:
-            self._leave()
+            self.leave()
             StepModules._active = caller
             if caller:
-                caller._enter()
+                caller.enter()
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
+        """Let imports be those of the step."""
         self._hidden = {name: sys.modules[name] for name in self._own if name in sys.modules}
         sys.modules.update(self._own)
-        sys.path += self._folders
+        sys.path[self._place : self._place] = self._folders
         self._latest = next(reversed(sys.modules))
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Let imports be those of before."""
         for folder in self._folders:
             sys.path.remove(folder)
         # Only the new ones: a look at a module writes to its page, which the worker has in common with others.
@@ -90,13 +94,12 @@ class StepModules:
 
 
 class PythonStep:
-    """A step with a model.py. Raises what importing or initializing that raises."""
+    """A step with a model.py, which may call ``models``. Raises what importing or initializing that raises."""
 
-    def __init__(self, place: StepPlace) -> None:
+    def __init__(self, place: StepPlace, models: Models, modules: type[StepModules] = StepModules) -> None:
         self._place = place
-        folder = str(place.version_folder)
-        request_type, self._request_type = request_types()
-        self._modules = StepModules(place.version_folder, _utils_for(folder, request_type))
+        request_type, self._request_type = request_types(models)
+        self._modules = modules(place.version_folder, _utils_for(str(place.version_folder), request_type, models))
         model = self._modules.load()
         with self._modules.active():
             self._model = model()
@@ -105,22 +108,25 @@ class PythonStep:
 
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
         try:
-            requests = [self._request(step_input) for step_input in batch]
+            requests = [self.request(step_input) for step_input in batch]
             self._request_type.executing.set()
             with self._modules.active():
                 try:
-                    responses = self._execute(requests)
+                    returned = self.execute(requests)
                 finally:
                     with self._request_type.calls:  # once that of a thread has ended for which it has not waited
                         self._request_type.executing.clear()
+            responses = self.responses(returned, requests)
             return [answer_of(response, request.wanted) for response, request in zip(responses, batch, strict=True)]
-        except WrongReturnError as error:
-            reason = str(error)
         except BaseException as error:  # also SystemExit: the step's error must not end the others
-            reason = text_of(error)
+            return [self.failed(error)] * len(batch)
+
+    def failed(self, error: BaseException) -> Failure:
+        """Log an error of ``execute``, as the stub does in the drawn form, and return it as that answers."""
+        reason = str(error) if isinstance(error, WrongReturnError) else text_of(error)
         message = f"Failed to process the request(s) for model '{self._place.instance}', message: {reason}"
-        pb_utils.Logger.log_error(message)  # as the stub does in the drawn form
-        return [Failure(message)] * len(batch)
+        pb_utils.Logger.log_error(message)
+        return Failure(message)
 
     def shrink(self) -> None:
         """Return its memory is its own."""
@@ -130,10 +136,12 @@ class PythonStep:
             with self._modules.active():
                 self._model.finalize()
 
-    def _request(self, step_input: StepInput) -> Any:
+    def request(self, step_input: StepInput, sender: Any = None) -> Any:
+        """The request as ``execute`` gets it."""
         question = step_input.question
         return self._request_type(
             question.parameters,
+            sender,
             request_id=question.id,
             correlation_id=question.correlation_id,
             requested_output_names=list(step_input.wanted),
@@ -144,10 +152,13 @@ class PythonStep:
             timeout=question.timeout,
         )
 
-    def _execute(self, requests: Sequence[Any]) -> Sequence[Any]:
+    def execute(self, requests: Sequence[Any]) -> Any:
+        """What the step's ``execute`` returns."""
         returned = self._model.execute(requests)
-        if inspect.iscoroutine(returned):
-            returned = _run(returned)
+        return _run(returned) if inspect.iscoroutine(returned) else returned
+
+    def responses(self, returned: Any, requests: Sequence[Any]) -> Sequence[Any]:
+        """The InferenceResponse for each request. Raises :class:`WrongReturnError`."""
         if not isinstance(returned, list):
             raise WrongReturnError(f"Expected a list in the execute return, found type '{type(returned)}'.")
         if len(returned) != len(requests):
@@ -179,9 +190,9 @@ def _frames(error: BaseException) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     frame, frames = trace.tb_frame if trace else None, ""
-    while frame is not None and _OWN_CODE in frame.f_code.co_filename:  # of a call to another model
+    while frame is not None and _OWN_CODE(frame.f_code.co_filename):  # of a call to another model
         frame = frame.f_back
-    while frame is not None and _OWN_CODE not in frame.f_code.co_filename:
+    while frame is not None and not _OWN_CODE(frame.f_code.co_filename):
         file = frame.f_code.co_filename
         file = os.path.realpath(file) if file.startswith("/proc/self/") else file  # see fork_server.py
         frames += f"  {file}({frame.f_lineno}): {frame.f_code.co_name}\n"
@@ -189,16 +200,17 @@ def _frames(error: BaseException) -> str:
     return f"\n\nAt:\n{frames}" if frames else ""
 
 
-def _utils_for(folder: str, request_type: type[InferenceRequest]) -> ModuleType:
+def _utils_for(folder: str, request_type: type[InferenceRequest], models: Models) -> ModuleType:
     """``triton_python_backend_utils`` as a step in its version folder ``folder`` has it in the drawn form."""
-    real = sys.modules["triton_python_backend_utils"]
-    own = ModuleType(real.__name__, real.__doc__)
-    own.__dict__.update(vars(real))
+
+    def is_model_ready(model_name: str, model_version: str = "") -> bool:
+        return models.is_ready(model_name, int(model_version or -1))
+
+    own = ModuleType(pb_utils.__name__, pb_utils.__doc__)
+    own.__dict__.update(vars(pb_utils))
     own.__dict__.update(
         InferenceRequest=request_type,
         get_model_dir=lambda: folder,
-        Logger=calls.Logger,
-        MetricFamily=calls.MetricFamily,
         load_model=_refuse_loading,
         unload_model=_refuse_loading,
         is_model_ready=is_model_ready,

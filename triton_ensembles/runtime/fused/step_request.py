@@ -1,12 +1,12 @@
 """``pb_utils.InferenceRequest`` of the steps: a request that a step gets, and one that it sends to another model."""
 
+from collections.abc import Iterator
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import triton_python_backend_utils as pb_utils
 
-from triton_ensembles.runtime.fused.called_models import MODELS
-from triton_ensembles.runtime.fused.messages import Failure, Question
+from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.responses import normalized, response_of
 
 if TYPE_CHECKING:
@@ -14,9 +14,23 @@ if TYPE_CHECKING:
 
 _ARGUMENTS = ("request_id", "correlation_id", "inputs", "requested_output_names", "model_name", "model_version")
 _SENDER = "a step of a fused ensemble returns its responses from execute"
-_DECOUPLED = "a fused ensemble answers each call once: exec(decoupled=True) is not possible in it"
 
-_OUTLIVES = "a step of a fused ensemble calls '{}' only while its execute runs: wait there for the thread that does it"
+
+class Models(Protocol):
+    """The models that a step may call; ``version`` -1 is any."""
+
+    def is_ready(self, name: str, version: int) -> bool:
+        """Return whether there is such a model."""
+
+    def refuse_outside(self, name: str, version: int) -> None:
+        """Raise TritonModelException for a call while the step's ``execute`` does not run, unless :meth:`answer`
+        does."""
+
+    def answer(self, name: str, version: int, question: Question) -> Answer:
+        """Return the answer of a model. Raises TritonModelException for a call that Triton does not make."""
+
+    def stream(self, name: str, version: int, question: Question) -> Iterator[Answer]:
+        """Yield the answers of a model to ``exec(decoupled=True)``. Raises as :meth:`answer` does."""
 
 
 class InferenceRequest:
@@ -26,6 +40,7 @@ class InferenceRequest:
     __slots__ = ("_model", "_real", "_version")
     # Of each step its own: its threads call one model at a time, while its execute runs, and so no other model.
     calls, executing = Lock(), Event()
+    models: Models
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self._real = pb_utils.InferenceRequest(*arguments, **named)
@@ -33,9 +48,7 @@ class InferenceRequest:
         self._model, self._version = known["model_name"], known.get("model_version", -1)
 
     def exec(self, decoupled: bool = False) -> Any:
-        """The model's ``InferenceResponse``. Raises TritonModelException for a stream of them, which there is not."""
-        if decoupled:
-            raise pb_utils.TritonModelException(_DECOUPLED)
+        """The model's ``InferenceResponse``, or an iterator over those of a decoupled one. Raises TritonModelException."""
         real = self._real
         inputs = real.inputs()
         question = Question(
@@ -53,9 +66,11 @@ class InferenceRequest:
             message = f"{question.tag}input '{repeated}' already exists in request"
             return response_of(Failure(f"Model {self._model} - Error when running inference: {message}"))
         with self.calls:
-            if not self.executing.is_set() and MODELS.is_ready(self._model, self._version):
-                raise pb_utils.TritonModelException(_OUTLIVES.format(self._model))
-            return response_of(MODELS.answer(self._model, self._version, question))
+            if not self.executing.is_set():
+                self.models.refuse_outside(self._model, self._version)
+            if decoupled:
+                return map(response_of, list(self.models.stream(self._model, self._version, question)))
+            return response_of(self.models.answer(self._model, self._version, question))
 
     def async_exec(self, decoupled: bool = False) -> "asyncio.Future[Any]":
         """The same as a future, which is done: the models of one process run one after the other."""
@@ -77,10 +92,10 @@ class StepRequest(InferenceRequest):
     InferenceRequest, made from the ``arguments``, which takes longer than some steps run. ``parameters`` are JSON as
     the server spells it."""
 
-    __slots__ = ("_arguments", "_inputs", "_parameters")
+    __slots__ = ("_arguments", "_inputs", "_parameters", "_sender")
 
-    def __init__(self, parameters: str = "{}", **arguments: Any) -> None:
-        self._parameters, self._arguments = parameters, arguments
+    def __init__(self, parameters: str = "{}", sender: Any = None, **arguments: Any) -> None:
+        self._parameters, self._sender, self._arguments = parameters, sender, arguments
         self._inputs: list[Any] = arguments["inputs"]
         self._model, self._version = arguments["model_name"], arguments["model_version"]
 
@@ -94,7 +109,9 @@ class StepRequest(InferenceRequest):
         return False
 
     def get_response_sender(self) -> Any:
-        raise pb_utils.TritonModelException(_SENDER)
+        if self._sender is None:
+            raise pb_utils.TritonModelException(_SENDER)
+        return self._sender
 
     def __getattr__(self, name: str) -> Any:
         if name == "_real":  # an empty slot
@@ -103,12 +120,8 @@ class StepRequest(InferenceRequest):
         return getattr(self._real, name)
 
 
-def request_types() -> tuple[type[InferenceRequest], type[StepRequest]]:
-    """The two classes for a step."""
-    own = type("InferenceRequest", (InferenceRequest,), {"__slots__": (), "calls": Lock(), "executing": Event()})
+def request_types(models: Models) -> tuple[type[InferenceRequest], type[StepRequest]]:
+    """The two classes for a step that may call ``models``."""
+    state = {"__slots__": (), "calls": Lock(), "executing": Event(), "models": models}
+    own = type("InferenceRequest", (InferenceRequest,), state)
     return own, type("StepRequest", (StepRequest, own), {"__slots__": ()})
-
-
-def is_model_ready(model_name: str, model_version: str = "") -> bool:
-    """``pb_utils.is_model_ready`` of the models that a step may call."""
-    return MODELS.is_ready(model_name, int(model_version or -1))

@@ -1,0 +1,103 @@
+"""What would end or stop the tests: a step that ends its process, or that never returns."""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from unittest.mock import patch
+
+from triton_ensembles.ground.errors import EnsembleError
+
+# One that pytest-timeout and others do not use.
+_SIGNAL = signal.SIGRTMIN + 7 if hasattr(signal, "SIGRTMIN") else signal.SIGUSR2
+_DEBUGGERS = ("/bdb.py", "/pdb.py", "/pydevd", "/debugpy/")
+
+
+class Stopped(BaseException):
+    """Passes through a step, whose ``except Exception`` would not let another error pass."""
+
+    def __init__(self, error: EnsembleError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@contextmanager
+def guarded(folder: Path, method: str, seconds: float) -> Iterator[None]:
+    """Raise EnsembleError with the line of the model in ``folder`` that ends the process, or that runs after
+    ``seconds``: only in the main thread, and not while a debugger waits."""
+    try:
+        with _kept_alive(folder), _ended_after(seconds, folder, method):
+            yield
+    except Stopped as stopped:
+        raise stopped.error from None
+
+
+def stopped(message: str, folder: Path, frame: FrameType | None, cure: str) -> Stopped:
+    """The error at the innermost line of the model in which the frame, or any thread, is."""
+    for innermost in (frame, *sys._current_frames().values()):
+        while innermost is not None:
+            if innermost.f_code.co_filename.startswith(f"{folder}/"):
+                place = {"path": innermost.f_code.co_filename, "line": innermost.f_lineno}
+                return Stopped(EnsembleError(message, cure=cure, **place))
+            innermost = innermost.f_back
+    return Stopped(EnsembleError(message, path=folder, cure=cure))
+
+
+@contextmanager
+def _kept_alive(folder: Path) -> Iterator[None]:
+    process = os.getpid()
+
+    def kept(name: str, end: Any) -> Any:
+        def refuse(*arguments: Any) -> Any:
+            is_other = name == "kill" and (arguments[0] != process or not arguments[1])
+            if os.getpid() != process or is_other:  # in a process that the step has forked, or of one
+                return end(*arguments)
+            message = f"os.{name} ends the process: Triton's stub would be gone, and the request fail"
+            raise stopped(message, folder, sys._getframe(1), "raise an exception, or return an error")
+
+        return refuse
+
+    with contextlib.ExitStack() as stack:
+        for name in ("_exit", "abort", "kill"):
+            stack.enter_context(patch.object(os, name, kept(name, getattr(os, name))))
+        yield
+
+
+@contextmanager
+def _ended_after(seconds: float, folder: Path, method: str) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    done, main = threading.Event(), threading.get_ident()
+
+    def expire(_: int, frame: FrameType | None) -> None:
+        outer = frame
+        while outer is not None:
+            if any(debugger in outer.f_code.co_filename for debugger in _DEBUGGERS):
+                return
+            outer = outer.f_back
+        if not done.is_set():
+            message = f"{method} has not returned after {seconds:g} s"
+            raise stopped(message, folder, frame, "load_step takes other seconds")
+
+    def watch() -> None:
+        wait = seconds
+        while not done.wait(wait):  # a bare except may have caught the first
+            signal.pthread_kill(main, _SIGNAL)
+            wait = 1.0
+
+    before = signal.signal(_SIGNAL, expire)
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        signal.signal(_SIGNAL, before)
