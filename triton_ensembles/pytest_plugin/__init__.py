@@ -1,4 +1,7 @@
-"""A pytest plugin: the real tritonserver, and the API of SageMaker on this machine, as fixtures.
+"""A pytest plugin: the real tritonserver, steps without it, and the API of SageMaker on this machine, as fixtures.
+
+    def test_tokens(triton_step):
+        assert triton_step("models/tokenizer").infer(TEXT=["good film"])["INPUT_IDS"].tolist() == [[101, 2204, 102]]
 
     def test_answer(triton_server):
         server = triton_server("ensembles/bert_trt")
@@ -28,6 +31,7 @@ __all__ = [
     "sagemaker_endpoint_proc",
     "triton_server",
     "triton_server_noproc",
+    "triton_step",
 ]
 
 # Before a test imports gRPC, whose handlers else abort one of a hundred processes that are started beside its clients:
@@ -36,6 +40,7 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 triton_server = factories.triton_server()
 triton_server_noproc = factories.triton_server_noproc()
+triton_step = factories.triton_step()
 sagemaker_endpoint_proc = factories.sagemaker_endpoint_proc()
 sagemaker_endpoint_noproc = factories.sagemaker_endpoint_noproc()
 sagemaker_endpoint = factories.sagemaker_endpoint("sagemaker_endpoint_proc")

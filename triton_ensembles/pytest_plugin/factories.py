@@ -10,8 +10,10 @@ An argument that is not given is a setting of pytest's command line or configura
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from triton_ensembles.pytest_plugin.rehearsal import Rehearsal
     from triton_ensembles.pytest_plugin.running_server import RunningServers
     from triton_ensembles.pytest_plugin.servers import Servers
+    from triton_ensembles.testing import Step
 
 Scope = Literal["session", "package", "module", "class", "function"]
 
@@ -51,6 +54,26 @@ def triton_server(*, arguments: Sequence[str] | None = None, scope: Scope = "ses
             yield servers
 
     return triton_server
+
+
+def triton_step(*, seconds: float = 60.0) -> Callable[..., Any]:
+    """A fixture that loads Python steps into the test's process; each execution may take ``seconds``."""
+
+    @pytest.fixture
+    def triton_step(request: pytest.FixtureRequest) -> Iterator[Callable[..., Step]]:
+        """triton_step(path, ...): a Python step in this process, without a server; see load_step. The path is relative
+        to pytest's rootdir."""
+        from triton_ensembles.testing import load_step
+
+        with ExitStack() as stack:
+
+            def load(path: str | os.PathLike[str], **options: Any) -> Step:
+                __tracebackhide__ = True
+                return stack.enter_context(load_step(request.config.rootpath / path, **{"seconds": seconds} | options))
+
+            yield load
+
+    return triton_step
 
 
 def triton_server_noproc(

@@ -18,6 +18,7 @@ import numpy as np
 _FINAL = 1  # TRITONSERVER_RESPONSE_COMPLETE_FINAL
 _NUMBERS = [np.dtype(name) for name in ("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8")]
 _LOG = logging.getLogger("tritonserver")
+_LOG.addHandler(logging.NullHandler())  # else errors also go to stderr
 
 
 class TritonModelException(Exception):

@@ -20,7 +20,8 @@ Function = Callable[..., Mapping[str, Any] | Iterable[Mapping[str, Any]]]
 """Gets a model's inputs by name, as arrays, and returns its outputs, or yields those of each answer."""
 _DECOUPLED = (
     "Model {} is using the decoupled. The current BLS request call doesn't support models using the decoupled "
-    "transaction policy. Please use 'decoupled=True' argument to the 'exec' or 'async_exec' calls for decoupled models.'"
+    "transaction policy. Please use 'decoupled=True' argument to the 'exec' or 'async_exec' calls for decoupled "
+    "models.'"
 )
 
 
@@ -48,7 +49,7 @@ def _passed(model: FusedStep, answers: list[Answer]) -> list[Answer]:
 
 
 class StepModels:
-    """Those that the step in the folder ``caller`` may call. ``load`` gives that in a folder, or raises EnsembleError."""
+    """Those that the step in the folder ``caller`` may call. ``load`` returns the one in a folder."""
 
     def __init__(
         self, caller: Path, functions: Mapping[str, Function], load: Callable[[Path], tuple[FusedStep, TestedStep]]

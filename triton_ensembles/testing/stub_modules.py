@@ -23,7 +23,7 @@ def _installed() -> Sequence[str]:
 
 
 class StubModules(StepModules):
-    """Finds what is installed, then what is beside model.py, and last what only the tests import. Writes no byte code."""
+    """Finds what is installed, then what is beside model.py, and last what only the tests import."""
 
     def __init__(self, folder: Path, utils: ModuleType) -> None:
         installed = _installed()

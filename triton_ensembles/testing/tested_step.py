@@ -48,20 +48,17 @@ class TestedStep(PythonStep):
         self.cause = None
         found: list[list[Answer]] = []
         for step_input, result, sender in zip(batch, self.run(batch), self._senders, strict=True):
-            sent = [answer_of(response, step_input.wanted) for response in sender.sent]
-            is_failed = isinstance(result, Failure)
-            if not (is_failed or sender.closed.is_set()):
-                message = (
-                    f"execute has returned, and nothing will end the answer to the request {step_input.question.id!r}"
-                )
-                cure = "return a response for it, or send the flags TRITONSERVER_RESPONSE_COMPLETE_FINAL"
-                raise EnsembleError(f"{message}: its client waits for ever", path=self._file, cure=cure)
-            found.append([*sent, result] if is_failed else sent)
+            sent: list[Answer] = [answer_of(response, step_input.wanted) for response in sender.sent]
+            if not sender.closed.is_set():  # else the client hears no more
+                if not isinstance(result, Failure):
+                    raise self._unanswered(step_input)
+                sent.append(result)
+            found.append(sent)
         return found
 
-    def request(self, step_input: StepInput, sender: Any = None) -> Any:
+    def sender(self) -> ResponseSender:
         self._senders.append(ResponseSender(self.is_decoupled))
-        return super().request(step_input, self._senders[-1])
+        return self._senders[-1]
 
     def execute(self, requests: Sequence[Any]) -> Any:
         before = {*threading.enumerate()}
@@ -91,6 +88,11 @@ class TestedStep(PythonStep):
                 except TritonModelException as error:
                     raise WrongReturnError(str(error)) from error
         return [InferenceResponse()] * len(requests)
+
+    def _unanswered(self, step_input: StepInput) -> EnsembleError:
+        message = f"execute has returned, and the request {step_input.question.id!r} has no last answer"
+        cure = "return a response for it, or send the flags TRITONSERVER_RESPONSE_COMPLETE_FINAL"
+        return EnsembleError(f"{message}: its client waits for ever", path=self._file, cure=cure)
 
     def failed(self, error: BaseException) -> Failure:
         if isinstance(error, KeyboardInterrupt | Stopped):

@@ -108,7 +108,7 @@ class PythonStep:
 
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
         try:
-            requests = [self.request(step_input) for step_input in batch]
+            requests = [self._request(step_input) for step_input in batch]
             self._request_type.executing.set()
             with self._modules.active():
                 try:
@@ -136,12 +136,15 @@ class PythonStep:
             with self._modules.active():
                 self._model.finalize()
 
-    def request(self, step_input: StepInput, sender: Any = None) -> Any:
-        """The request as ``execute`` gets it."""
+    def sender(self) -> Any:
+        """The response sender of a request; None where there is none."""
+        return None
+
+    def _request(self, step_input: StepInput) -> Any:
         question = step_input.question
         return self._request_type(
             question.parameters,
-            sender,
+            self.sender(),
             request_id=question.id,
             correlation_id=question.correlation_id,
             requested_output_names=list(step_input.wanted),

@@ -48,7 +48,7 @@ class InferenceRequest:
         self._model, self._version = known["model_name"], known.get("model_version", -1)
 
     def exec(self, decoupled: bool = False) -> Any:
-        """The model's ``InferenceResponse``, or an iterator over those of a decoupled one. Raises TritonModelException."""
+        """The model's ``InferenceResponse``, or with ``decoupled`` an iterator. Raises TritonModelException."""
         real = self._real
         inputs = real.inputs()
         question = Question(

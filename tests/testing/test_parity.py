@@ -1,0 +1,117 @@
+"""Random Python steps answer in the process of a test as in the real stub: the same outputs, and the same errors."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpc
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from tritonclient.utils import np_to_triton_dtype
+
+from tests.files import write_files
+from tests.running import serving
+from tests.runtime.fused.dags import STEP, Dag, Model, Request, Tensor, random_dags, requests
+from tests.runtime.fused.test_parity import agree, answer
+from triton_ensembles import testing
+from triton_ensembles.server.triton_server import TritonServer
+from triton_ensembles.triton.model_config import read_config
+
+NUMBERS = (23, pytest.param(24, marks=pytest.mark.slow))
+COUNT = 14
+STATUS = {"INVALID_ARG": "INVALID_ARGUMENT", "UNSUPPORTED": "UNIMPLEMENTED"}
+
+
+def write(folder: Path, name: str, model: Model) -> None:
+    config = model.config().replace(f'name: "{model.name}"', f'name: "{name}"', 1)
+    version = f"{name}/{model.version}"
+    write_files(
+        folder,
+        {
+            f"{name}/config.pbtxt": config,
+            f"{version}/model.py": STEP.read_text(),
+            f"{version}/helper.py": f'WORD = "{name}"\n\n\ndef divide(number):\n    return number // 0\n',
+            f"{version}/late.py": f'WORD = b"late {name}"\n',
+        },
+    )
+
+
+def requests_for(config: Path, number: int) -> list[Request]:
+    read = read_config(config)
+    rows = read.max_batch_size
+    inputs, outputs = (
+        [
+            Tensor(
+                each.name, datatype_of(each.data_type).replace("BYTES", "STRING"), tuple(each.dims), rows > 0, optional
+            )
+            for each in tensors
+            for optional in [getattr(each, "optional", False)]
+        ]
+        for tensors in (read.input, read.output)
+    )
+    found: list[Request] = []
+    alike = settings(phases=[Phase.generate], database=None, deadline=None, suppress_health_check=list(HealthCheck))
+
+    @seed(number)
+    @settings(alike, max_examples=7)
+    @given(requests(Dag(rows, inputs, outputs, [])))
+    def collect(request: Request) -> None:
+        found.append(request)
+
+    collect()
+    return found
+
+
+def here(step: testing.Step, request: Request) -> Any:
+    """What a client would see of a step in this process, as ``answer`` gives it."""
+    sent = testing.Request(
+        request.inputs, request.outputs, request.id, request.parameters, request.sequence, timeout=request.timeout or 0
+    )
+    try:
+        outputs = step.infer(sent)
+    except testing.TritonError as error:
+        code = f"StatusCode.{STATUS.get(error.code, error.code)}"
+        return code, re.sub(r"/[^\n:]*/", "", str(error))
+    return {
+        name: (
+            np_to_triton_dtype(array.dtype),
+            array.shape,
+            array.shape,
+            array.tolist() if array.dtype == np.object_ else array.tobytes(),
+        )
+        for name, array in outputs.items()
+    }
+
+
+@pytest.fixture(scope="module", params=NUMBERS)
+def models(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("steps")
+    for number, dag in enumerate(random_dags(COUNT, request.param)):
+        for model in {model.name: model for model in (*(use.model for use in dag.uses), *dag.called)}.values():
+            write(folder, f"dag{number}.{model.name}", model)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[grpc.InferenceServerClient]:
+    arguments = ["--exit-on-error=false", "--strict-readiness=false"]
+    server = TritonServer([models], log=tmp_path_factory.mktemp("log") / "log", arguments=arguments)
+    with serving(server), grpc.InferenceServerClient(server.grpc_url) as client:
+        yield client
+
+
+def test_steps_answer_as_in_the_stub(models: Path, client: grpc.InferenceServerClient) -> None:
+    """Otherwise a unit test passes, and the step does something else in Triton."""
+    names = [path.name for path in sorted(models.iterdir()) if client.is_model_ready(path.name)]
+    assert len(names) > COUNT
+    count = 0
+    for number, name in enumerate(names):
+        with testing.load_step(models / name) as step:
+            for request in requests_for(models / name / "config.pbtxt", number):
+                drawn, found = answer(client, name, request), here(step, request)
+                config = (models / name / "config.pbtxt").read_text()
+                assert agree(drawn, found), f"{drawn}\n\n{found}\n\n{request}\n\n{config}"
+                count += 1
+    assert count > 100
