@@ -17,7 +17,7 @@ from tests.runtime.fused.dags import STEP, Dag, Model, Request, Tensor, random_d
 from tests.runtime.fused.test_parity import agree, answer
 from triton_ensembles import testing
 from triton_ensembles.server.triton_server import TritonServer
-from triton_ensembles.triton.model_config import read_config
+from triton_ensembles.triton.model_config import DataType, read_config
 
 NUMBERS = (23, pytest.param(24, marks=pytest.mark.slow))
 COUNT = 14
@@ -43,11 +43,8 @@ def requests_for(config: Path, number: int) -> list[Request]:
     rows = read.max_batch_size
     inputs, outputs = (
         [
-            Tensor(
-                each.name, datatype_of(each.data_type).replace("BYTES", "STRING"), tuple(each.dims), rows > 0, optional
-            )
+            Tensor(each.name, DataType.Name(each.data_type)[5:], tuple(each.dims), rows > 0, "optional" in str(each))
             for each in tensors
-            for optional in [getattr(each, "optional", False)]
         ]
         for tensors in (read.input, read.output)
     )

@@ -43,8 +43,8 @@ def stopped(message: str, folder: Path, frame: FrameType | None, cure: str) -> S
     for innermost in (frame, *sys._current_frames().values()):
         while innermost is not None:
             if innermost.f_code.co_filename.startswith(f"{folder}/"):
-                place = {"path": innermost.f_code.co_filename, "line": innermost.f_lineno}
-                return Stopped(EnsembleError(message, cure=cure, **place))
+                path, line = innermost.f_code.co_filename, innermost.f_lineno
+                return Stopped(EnsembleError(message, path=path, line=line, cure=cure))
             innermost = innermost.f_back
     return Stopped(EnsembleError(message, path=folder, cure=cure))
 

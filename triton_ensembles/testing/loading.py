@@ -57,8 +57,8 @@ def load_step(
 def _load(folder: Path, models: StepModels, seconds: float, *, this_python: bool) -> tuple[FusedStep, TestedStep]:
     config, version = _config(folder, this_python=this_python), _version(folder)
     name, written = config.name or folder.name, as_json(completed(config, "python", 1))
+    del written["name"]
     place = StepPlace(StepPlan(name, version, "python", written, {}, {}), name, f"{name}_0_0", folder)
-    place.plan.config.pop("name")
     method = "auto_complete_config"
     try:
         with guarded(folder, method, seconds):

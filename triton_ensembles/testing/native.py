@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import Enum, IntEnum
 from threading import Event, Lock
 from types import UnionType
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 
@@ -113,9 +113,9 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
 
-    @staticmethod
-    def from_dlpack(name: str, tensor: Any) -> "Tensor":
-        return Tensor(name, np.from_dlpack(tensor))
+    @classmethod
+    def from_dlpack(cls, name: str, tensor: Any) -> Self:
+        return cls(name, np.from_dlpack(tensor))
 
 
 class _ErrorCode(IntEnum):

@@ -11,7 +11,7 @@ from triton_ensembles.runtime.fused import calls
 def forget_stub(folder: Path) -> None:
     """The threads that send log lines and metrics to the server are in the stub of the version folder ``folder``, not
     in this process."""
-    pb_utils.Logger, pb_utils.MetricFamily = calls.Logger, calls.MetricFamily
+    vars(pb_utils).update(Logger=calls.Logger, MetricFamily=calls.MetricFamily)
     for name in [name for name in sys.modules if name.partition(".")[0] == folder.name]:
         del sys.modules[name]  # "1.model", as the steps' own modules are called
     if not hasattr(sys.modules.get("asyncio"), "__path__"):  # the stub's, for Triton only
