@@ -91,6 +91,16 @@ def test_type_checkers_of_users_see_the_types(tmp_path: Path) -> None:
     assert "[arg-type]" in lines[3]
 
 
+def test_the_unit_tests_of_their_page_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the project of the README's smallest ensemble."""
+    type_smallest_ensemble(pytester.path)
+    for block in blocks_of(ROOT / "docs" / "unit-tests.md"):
+        (pytester.path / block.kind.removeprefix("python ")).write_text(block.text)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    plugin = ("-p", "triton_ensembles.pytest_plugin", "-p", "no:cacheprovider")
+    pytester.run(sys.executable, "-m", "pytest", *plugin).assert_outcomes(passed=4)
+
+
 def test_the_tests_of_the_page_about_pytest_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the project of the README's smallest ensemble."""
     type_smallest_ensemble(pytester.path)

@@ -1,6 +1,7 @@
 """The stub package: it has the names of the real stub, and type checkers find with it what is wrong in a step."""
 
 import ast
+import json
 import re
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from checkout import ENSEMBLES, ROOT
 from tests.files import write_files
 from tests.running import serving
-from triton_ensembles.checking.extensions import load_extensions
+from triton_ensembles.checking.registry import RULES
 from triton_ensembles.server.triton_server import TritonServer
 
 STUBS = ROOT / "triton_python_backend_utils-stubs"
@@ -48,7 +49,6 @@ def native(owner):
 class TritonPythonModel:
     def initialize(self, args):
         own = {name: thing for name, thing in vars(pb_utils).items() if not inspect.ismodule(thing) and name[0] != "_"}
-        request = inspect.getmodule(pb_utils.Tensor)
         import c_python_backend_utils as native_module
 
         for name, alias in NAMES.items():
@@ -77,10 +77,8 @@ instance_group [ { kind: KIND_CPU } ]
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The names of pb_utils in the real stub: of a class its members, of a function its signature."""
-    import json
-
     folder = tmp_path_factory.mktemp("real")
-    code = DUMP.replace("NAMES", repr(PRIVATE)).replace("        request = inspect.getmodule(pb_utils.Tensor)\n", "")
+    code = DUMP.replace("NAMES", repr(PRIVATE))
     write_files(folder, {"models/m/config.pbtxt": CONFIG, "models/m/1/model.py": code})
     with serving(TritonServer([folder / "models"], log=folder / "log")):
         return dict(json.loads((folder / "models/m/found.json").read_text()))
@@ -250,8 +248,8 @@ def checked(python: Path, folder: Path) -> dict[str, str]:
     ]
     commands = {"mypy": mypy}
     if ty := shutil.which("ty", path=str(Path(sys.executable).parent)) or shutil.which("ty"):
-        commands["ty"] = [ty, "check", "--python", python, "--output-format", "concise", "--quiet"]
-        commands["ty"] += ["--ignore", "unresolved-import"]
+        commands["ty"] = [ty, "check", "--python", python, "--output-format", "concise"]
+        commands["ty"] += ["--ignore", "import-not-found"]
     files = sorted(folder.glob("*.py"))
     return {
         name: subprocess.run([*command, *files], capture_output=True, text=True, cwd=folder).stdout
@@ -274,6 +272,10 @@ def test_type_checkers_find_nothing_in_what_is_right(python: Path, tmp_path: Pat
     files = {"good.py": GOOD}
     files |= {f"{path.parts[-4]}_{path.parts[-3]}.py": path.read_text() for path in ENSEMBLES.glob("*/*/1/model.py")}
     write_files(tmp_path, {f"steps/{name}": text for name, text in files.items()})
-    assert len(files) > 7
+    for rule in RULES:
+        for name, text in ((rule.good and rule.good.files) or {}).items():
+            if name.endswith("model.py") and isinstance(text, str):
+                files[f"{rule.id.replace('-', '_')}.py"] = text
+    assert len(files) > 50
     said = checked(python, tmp_path / "steps")
     assert not any("error" in text for text in said.values()), said

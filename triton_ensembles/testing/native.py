@@ -11,10 +11,11 @@ from collections.abc import Callable
 from enum import Enum, IntEnum
 from threading import Event, Lock
 from types import UnionType
-from typing import Any, Self, get_args
+from typing import Any, Self, TypeVar, cast, get_args
 
 import numpy as np
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 _FINAL = 1  # TRITONSERVER_RESPONSE_COMPLETE_FINAL
 _NUMBERS = [np.dtype(name) for name in ("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8")]
 _LOG = logging.getLogger("tritonserver")
@@ -36,10 +37,10 @@ def _fits(value: Any, kind: Any) -> bool:
     return kind in (Any, inspect.Parameter.empty) or isinstance(value, kind)
 
 
-def _native(signature: str) -> Callable[[Any], Any]:
+def _native(signature: str) -> Callable[[Method], Method]:
     """Refuse arguments that do not fit a method's annotations, in the words of pybind11, which have this signature."""
 
-    def decorated(method: Any) -> Any:
+    def decorated(method: Method) -> Method:
         expected = inspect.signature(method)
         kinds = {name: parameter.annotation for name, parameter in expected.parameters.items()}
 
@@ -62,7 +63,7 @@ def _native(signature: str) -> Callable[[Any], Any]:
                 f"    1. {signature}\n\nInvoked with: {'; '.join(shown)}"
             )
 
-        return checked
+        return cast(Method, checked)
 
     return decorated
 

@@ -19,7 +19,10 @@ class TritonPythonModel:
     def initialize(self, args):
         folder = Path(args["model_repository"]) / args["model_version"]
         self.tokenizer = BertWordPieceTokenizer(str(folder / "vocab.txt"), lowercase=True)
-        self.mask = self.tokenizer.token_to_id(MASK)
+        mask = self.tokenizer.token_to_id(MASK)
+        if mask is None:
+            raise pb_utils.TritonModelException(f"vocab.txt has no {MASK}")
+        self.mask = mask
 
     def execute(self, requests):
         return [self.answer(request) for request in requests]

@@ -122,7 +122,8 @@ def best(boxes, kinds, iou, most):
     Non-maximum suppression as torchvision documents batched_nms: a box that goes suppresses none.
     """
     area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
-    left, kept = np.arange(len(boxes)), []
+    left = np.arange(len(boxes))
+    kept: list[int] = []
     while len(left) and len(kept) < most:
         first, rest = left[0], left[1:]
         kept.append(first)
