@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 LARGEST_CONFIG = 1 << 20  # bytes: Triton reads any length, and a config may list thousands of tensors
@@ -85,6 +85,15 @@ class Tree:
         for path in sorted(self.entries):
             folder, _, name = path.rpartition("/")
             self._children.setdefault(folder, []).append(name)
+
+    def with_texts(self, texts: Mapping[str, str]) -> Tree:
+        """The tree as it would be if the files at these paths, of which some may be new, had these texts."""
+        new = {path: text.encode("utf-8", "replace") for path, text in texts.items()}
+        kept = [entry for entry in self.members if entry.path not in new]
+        for path, data in new.items():
+            entry = replace(self.entries.get(path) or Entry(path, Kind.FILE, written=path), size=len(data))
+            kept.append(replace(entry, data=data if is_text(path, len(data)) else None))
+        return Tree(kept, self.problems, self.nested)
 
     def children(self, folder: str = "") -> list[str]:
         """Names in ``folder`` ("" is the root), sorted."""

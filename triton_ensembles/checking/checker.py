@@ -96,6 +96,21 @@ def check_repositories(
     yield from _split(repositories, destination, found, rules)[0]
 
 
+def found_in(model: Model) -> frozenset[Fault]:
+    """What the rules about single models find in ``model``, whether it counts or not."""
+    return frozenset(_found([(Scope.MODEL, model, model.place())], ANYWHERE, RULES))
+
+
+def that_count(repository: Repository, of_models: Iterable[Fault]) -> list[Fault]:
+    """The faults that count of those found in single models, and those of all the models together.
+
+    Raises:
+        EnsembleError: a pyproject.toml is wrong.
+    """
+    found = {*of_models, *_found(_around([repository], ANYWHERE), ANYWHERE, RULES)}
+    return split_ignored(_split([repository], ANYWHERE, found, RULES)[0], [repository.path])[0]
+
+
 def _split(
     repositories: Sequence[Repository], destination: Destination, faults: set[Fault], rules: Sequence[Rule]
 ) -> tuple[list[Fault], tuple[Accepted, ...]]:
@@ -122,6 +137,11 @@ def _subjects(repositories: Sequence[Repository], destination: Destination) -> I
     for repository in repositories:
         for model in repository.models_read:
             yield Scope.MODEL, model, model.place()
+    yield from _around(repositories, destination)
+
+
+def _around(repositories: Sequence[Repository], destination: Destination) -> Iterator[Subject]:
+    """The subjects that are no single models."""
     first = repositories[0].place()
     yield Scope.DESTINATION, destination, first
     yield Scope.ENDPOINT, tuple(repositories), first

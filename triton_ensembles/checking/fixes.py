@@ -7,11 +7,11 @@ what it wrote.
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from triton_ensembles.archive.tree import Entry, Kind, Tree, join
+from triton_ensembles.archive.tree import Entry, Kind, join
 from triton_ensembles.checking.fault import Edit, Fault, Severity
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.text.tokens import Lines
@@ -199,13 +199,5 @@ def _touch(edits: Iterable[Edit]) -> bool:
 def _with_texts(repositories: Sequence[Repository], new: Mapping[_Place, str]) -> list[Repository]:
     changed = list(repositories)
     for number in {number for number, _ in new}:
-        tree = repositories[number].tree
-        members = [
-            replace(entry, data=text.encode(), size=len(text.encode()))
-            if (text := new.get((number, entry.path))) is not None
-            else entry
-            for entry in tree.members
-        ]
-        members += [Entry(path, Kind.FILE) for of, path in new if of == number and path not in tree.entries]
-        changed[number] = replace(repositories[number], tree=Tree(members, tree.problems, tree.nested), cache={})
+        changed[number] = changed[number].with_texts({path: text for (of, path), text in new.items() if of == number})
     return changed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -82,7 +82,7 @@ class Model:
             path = self.repository.place(form.recipe).path
             parameters = recipe.parameters_of(self.folder).items()
             added = {key: (value, Place(path, line)) for key, (value, line) in parameters}
-        return ConfigFile(f"{self.shown}/{CONFIG}", content, added)
+        return self.repository.read_once(ConfigFile(f"{self.shown}/{CONFIG}", content, added))
 
     def at(self, *path: str | int | bool) -> Place:
         """The place of a field of config.pbtxt; see :meth:`ConfigFile.at`."""
@@ -208,13 +208,14 @@ class Model:
 @dataclass(frozen=True)
 class Repository:
     """A model repository: the ``path`` of the folder or archive on disk and as people see it (``shown``), its files,
-    and what is read from them only once (``cache``)."""
+    and what is read from them only once (``cache``). ``configs`` has the latest of each path, also of earlier texts."""
 
     path: Path
     shown: str
     form: Form
     tree: Tree
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    configs: dict[str, ConfigFile] = field(default_factory=dict, repr=False, compare=False)
     asked: Callable[[Declared | None], Declared | None] = lambda found: found
     """Makes of what is declared for a step what the command line asks for."""
     is_laid_out: bool = False  # whether an ensemble is given the empty version folder that git dropped
@@ -225,6 +226,16 @@ class Repository:
             self.cache[key] = make()
         result: _Result = self.cache[key]
         return result
+
+    def with_texts(self, texts: Mapping[str, str]) -> Repository:
+        """The repository as it would be if the files at these paths had these texts."""
+        return replace(self, tree=self.tree.with_texts(texts), cache={})
+
+    def read_once(self, file: ConfigFile) -> ConfigFile:
+        """``file``, or an equal one that may have been parsed: parsing is most of what reading a repository takes."""
+        if self.configs.get(file.shown) != file:
+            self.configs[file.shown] = file
+        return self.configs[file.shown]
 
     def place(self, path: str = "") -> Place:
         """The place of a file or folder of the repository as a whole; inside an archive ``a.tar.gz!path``."""

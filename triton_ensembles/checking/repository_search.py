@@ -25,12 +25,12 @@ def find_repositories(path: Path) -> Iterator[Repository]:
     """The repositories at ``path``. A file is an archive. A folder is one repository when it, or a folder in it, has a
     config.pbtxt; otherwise those below it are, at any depth, and so is each .tar.gz in it, but no hidden one."""
     if not path.is_dir():
-        yield _repository(path)
+        yield read_repository(path)
         return
     found = list(repository_folders(path, _has_recipe)) or ([path] if is_repository(path) else [])
     folders = [folder for folder in found if not {*found}.intersection(folder.parents)]
     if folders == [path]:
-        yield _repository(path)
+        yield read_repository(path)
         return
     children = sorted(path.glob("[!.]*"))  # the folders of .git have digits for names, as versions have
     folders = folders or [child for child in children if child.is_dir() and is_repository(child)]
@@ -38,10 +38,26 @@ def find_repositories(path: Path) -> Iterator[Repository]:
     for number, child in enumerate((*folders, *archives)):
         if number == MOST_REPOSITORIES:
             raise EnsembleError(f"there are more than {number} repositories here", path=path, cure="name some of them")
-        yield _repository(child)
+        yield read_repository(child)
 
 
-def _repository(path: Path) -> Repository:
+def repository_around(file: Path) -> Path | None:
+    """The folder of the repository that a file is in, or beside whose models it lies; None if it is in none. A model
+    that lies among other folders that are none is one on its own: nobody's home is read for it."""
+    above = [folder for folder in list(file.parents)[: _DEEPEST + 1] if folder.is_dir()]
+    for folder in above:
+        if _has_recipe(folder):
+            return folder
+    for folder in above:
+        if holds_model(folder):
+            beside = folders_in(folder.parent)
+            others = (child for child in beside if child.name != folder.name)
+            return folder.parent if len(beside) == 1 or any(map(holds_model, others)) else folder
+    return next((folder for folder in above[:2] if any(map(holds_model, folders_in(folder)))), None)
+
+
+def read_repository(path: Path) -> Repository:
+    """The repository in the folder, or the archive, at ``path``."""
     if not path.is_dir():
         return Repository(path, shown_path(path), Form.ARCHIVE, _limited(read_archive(path, FileReader())))
     form = Form.SOURCE if _has_recipe(path) else Form.FOLDER

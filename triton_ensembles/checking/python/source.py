@@ -48,8 +48,15 @@ class PythonFile:
 
     def place(self, node: ast.AST | Import | ParseError) -> Place:
         if isinstance(node, ast.AST):
-            return Place(self.shown, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
+            line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", -1)
+            return Place(self.shown, line, self._letters(line, column) + 1)
         return Place(self.shown, node.line, node.column)
+
+    def _letters(self, line: int, column: int) -> int:
+        """The column of a line in letters: :mod:`ast` counts bytes."""
+        if column <= 0 or self.data.isascii():
+            return column
+        return len(self.data.splitlines()[line - 1][:column].decode("utf-8", "replace"))
 
     def renamed(self, node: ast.expr | None, old: str, to: str | None) -> tuple[Edit, ...]:
         """Return the edit that writes ``to`` for ``old``, the text of a literal or the name of an attribute.
