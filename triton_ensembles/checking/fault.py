@@ -1,5 +1,6 @@
 """The report of a fault, with its place, its effect and its cure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -39,6 +40,13 @@ class Edit(NamedTuple):
     start: int
     end: int
     text: str
+
+
+def with_edits(text: str, edits: Iterable[Edit]) -> str:
+    """``text`` after ``edits``, none of which touches another."""
+    for edit in sorted(edits, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from triton_ensembles.archive.tree import Entry, Kind, join
-from triton_ensembles.checking.fault import Edit, Fault, Severity
+from triton_ensembles.checking.fault import Edit, Fault, Severity, with_edits
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.text.tokens import Lines
 from triton_ensembles.ground.errors import EnsembleError, shown
@@ -142,7 +142,7 @@ class _Trial:
         """Yield for each file where the words of the fixes begin afterwards, as lines and columns."""
         shown = {place: path for path, place in self.places.items()}
         for place, of_file in edits.items():
-            lines, shift, starts = Lines(_edited(self.texts[place].text or "", of_file)), 0, []
+            lines, shift, starts = Lines(with_edits(self.texts[place].text or "", of_file)), 0, []
             for edit in sorted(of_file):
                 starts += [lines.at(edit.start + shift)] if edit.text else []
                 shift += len(edit.text) - (edit.end - edit.start)
@@ -150,7 +150,7 @@ class _Trial:
 
     def edited(self, fixes: Sequence[Fault]) -> dict[_Place, str]:
         edits = self._edits(fixes).items()
-        return {place: _edited(self.texts[place].text or "", of_file) for place, of_file in edits}
+        return {place: with_edits(self.texts[place].text or "", of_file) for place, of_file in edits}
 
     def _edits(self, fixes: Sequence[Fault]) -> dict[_Place, list[Edit]]:
         edits: dict[_Place, list[Edit]] = defaultdict(list)
@@ -171,12 +171,6 @@ class _Trial:
         new = dict.fromkeys(filter(None, map(self.made_by, fixes)), "")
         faults = self.check(_with_texts(self.repositories, self.edited(fixes) | new))
         return [fault for fault in faults if fault.severity is not Severity.NOTE]
-
-
-def _edited(text: str, edits: Iterable[Edit]) -> str:
-    for edit in sorted(edits, reverse=True):
-        text = text[: edit.start] + edit.text + text[edit.end :]
-    return text
 
 
 def _texts(repositories: Sequence[Repository]) -> Iterator[tuple[int, Entry]]:

@@ -39,6 +39,7 @@ GROUPS = {
         "list": "Show every ensemble: steps, artifacts, sizes and digest.",
         "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
         "diff": "Show how two archives, folders, revisions or targets differ.",
+        "lsp": "Check what is typed, for editors: a language server.",
         "schema": "Print the JSON schema of ensemble.toml, for editors.",
     },
     "Make": {

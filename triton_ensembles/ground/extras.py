@@ -18,6 +18,7 @@ MODULES = {
         "build": "PIL conda_pack huggingface_hub keras nncf numpy nvidia onnx onnxruntime onnxscript openvino rattler "
         "sklearn tensorflow tf2onnx tokenizers torch transformers urllib3",
         "aws": "boto3 botocore numpy tritonclient",
+        "lsp": "lsprotocol pygls",
     }.items()
 }
 """The modules that are imported of each extra in pyproject.toml."""

@@ -1,0 +1,119 @@
+"""The language server: what editors send and get, over :mod:`pygls`."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from lsprotocol import types as lsp
+from pygls import uris
+from pygls.lsp.server import LanguageServer
+
+from triton_ensembles.checking.fault import Edit, Fault, Severity
+from triton_ensembles.editing.cursor import cursor_at
+from triton_ensembles.editing.desk import Desk
+from triton_ensembles.editing.edited import EditedRepository
+from triton_ensembles.editing.names import Meant, meant, meant_in_python
+from triton_ensembles.editing.positions import Positions
+from triton_ensembles.triton.model_config import CONFIG
+from triton_ensembles.version import __version__
+
+_PAUSE = 0.05  # seconds without a letter, after which is checked
+_SEVERITIES = {
+    Severity.ERROR: lsp.DiagnosticSeverity.Error,
+    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
+    Severity.NOTE: lsp.DiagnosticSeverity.Information,
+}
+NAME = "triton-ensembles"
+
+
+class Server(LanguageServer):
+    """Checks what is open a moment after the last letter, and answers about it."""
+
+    def __init__(self) -> None:
+        # Whole texts: where a change lies would be counted in lines, and pygls has more kinds of them than editors.
+        super().__init__(NAME, __version__, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
+        self.desk = Desk()
+        self._shown: dict[Path, set[str]] = {}  # the files of each repository whose faults the editor has
+        self._timer: asyncio.TimerHandle | None = None
+
+    def edit(self, uri: str, *, on_disk: bool) -> None:
+        """Take over the text of an open file, and check it soon."""
+        if path := uris.to_fs_path(uri):
+            document = self.workspace.text_documents.get(uri)
+            self.desk.edit(Path(path), document.source if document else None, on_disk=on_disk)
+            self.check_soon()
+
+    def check_soon(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(_PAUSE, self.check)
+
+    def check(self) -> None:
+        """Check what has changed, and send the faults of each file that has some or had some."""
+        try:
+            for edited, by_file in self.desk.checked():
+                for path in sorted({*by_file, *self._shown.get(edited.path, ())}):
+                    diagnostics = self._diagnostics(edited, path, by_file.get(path, []))
+                    self.text_document_publish_diagnostics(
+                        lsp.PublishDiagnosticsParams(uri_of(edited.path / path), diagnostics)
+                    )
+                self._shown[edited.path] = set(by_file)
+        except Exception as error:  # the next letter may be right again
+            logging.getLogger(__name__).exception("the check failed")
+            self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, f"the check failed: {error}"))
+
+    def positions(self, edited: EditedRepository, path: str) -> Positions:
+        text = self.desk.texts.get(edited.path / path, edited.text_of(path))
+        return Positions(text, self.workspace.position_codec)
+
+    def _diagnostics(self, edited: EditedRepository, path: str, faults: Iterable[Fault]) -> list[lsp.Diagnostic]:
+        positions = self.positions(edited, path)
+        return [_diagnostic(fault, positions) for fault in faults]
+
+    def faults_at(self, edited: EditedRepository, path: str, wanted: lsp.Range) -> list[tuple[Fault, lsp.Diagnostic]]:
+        """Return the faults of a file that a range touches, as they are shown there."""
+        positions, found = self.positions(edited, path), []
+        for fault in edited.faults:
+            if edited.file_of(fault.place) == path:
+                shown = _diagnostic(fault, positions)
+                if _before(shown.range.start, wanted.end) and _before(wanted.start, shown.range.end):
+                    found.append((fault, shown))
+        return found
+
+    def changes(self, edited: EditedRepository, edits: Mapping[str, Iterable[Edit]]) -> dict[str, list[lsp.TextEdit]]:
+        """Return the edits of each file, by its path in the repository, as an editor makes them."""
+        return {
+            uri_of(edited.path / path): [lsp.TextEdit(range_of(edit.start, edit.end), edit.text) for edit in of_file]
+            for path, of_file in edits.items()
+            for range_of in [self.positions(edited, path).range]
+        }
+
+    def find(self, uri: str, *, fresh: bool = True) -> tuple[EditedRepository, str] | None:
+        """Return the repository of an open file and its path there; ``fresh``: checked with the latest letters."""
+        path = uris.to_fs_path(uri)
+        if path and (fresh or not self.desk.find(Path(path))):
+            self.check()
+        return self.desk.find(Path(path)) if path else None
+
+    def named(self, edited: EditedRepository, path: str, position: lsp.Position) -> Meant | None:
+        """Return the model or tensor whose name is at a position."""
+        model, positions = edited.model_of(path), self.positions(edited, path)
+        offset = positions.offset(position)
+        if model and path.endswith(".py"):
+            return meant_in_python(model, positions.text, offset)
+        cursor = cursor_at(positions.text, offset) if model and path.endswith(CONFIG) else None
+        return meant(model, cursor) if model and cursor else None
+
+
+def _diagnostic(fault: Fault, positions: Positions) -> lsp.Diagnostic:
+    severity, message = _SEVERITIES[fault.severity], "\n".join([fault.message, *fault.notes])
+    return lsp.Diagnostic(positions.word(fault.place), message, severity, fault.rule, source=NAME)
+
+
+def _before(first: lsp.Position, second: lsp.Position) -> bool:
+    return (first.line, first.character) <= (second.line, second.character)
+
+
+def uri_of(path: Path) -> str:
+    return uris.from_fs_path(str(path)) or ""
