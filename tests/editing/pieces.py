@@ -1,0 +1,51 @@
+"""A repository whose models depend on each other in every way: steps, an ensemble in an ensemble, calls in model.py."""
+
+from pathlib import Path
+
+from tests.files import write_files
+
+_TENSORS = """max_batch_size: 8
+input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
+output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
+"""
+
+
+def ensemble(*steps: str) -> str:
+    """An ensemble that runs ``steps`` one after the other: X, T1, T2, and Y at the end."""
+    names = ["X", *(f"T{number}" for number in range(1, len(steps))), "Y"]
+    uses = [
+        f'    {{\n      model_name: "{step}"\n      model_version: -1\n'
+        f'      input_map {{ key: "X", value: "{names[number]}" }}\n'
+        f'      output_map {{ key: "Y", value: "{names[number + 1]}" }}\n    }}'
+        for number, step in enumerate(steps)
+    ]
+    return f'platform: "ensemble"\n{_TENSORS}ensemble_scheduling {{\n  step [\n' + ",\n".join(uses) + "\n  ]\n}\n"
+
+
+_PYTHON = """import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [self.answer(request) for request in requests]
+
+    def answer(self, request):
+        x = pb_utils.get_input_tensor_by_name(request, "X")
+        ANSWER
+"""
+_ITSELF = 'return pb_utils.InferenceResponse([pb_utils.Tensor("Y", x.as_numpy() + 1)])'
+_CALLING = """call = pb_utils.InferenceRequest(model_name="scale", requested_output_names=["Y"], inputs=[x])
+        y = pb_utils.get_output_tensor_by_name(call.exec(), "Y")
+        return pb_utils.InferenceResponse([pb_utils.Tensor("Y", y.as_numpy())])"""
+
+
+def write_pair(root: Path) -> Path:
+    """Write into ``root``: both = scale, shift; outer = both, scale; caller calls scale."""
+    step = f'backend: "python"\n{_TENSORS}'
+    files = {"both/config.pbtxt": ensemble("scale", "shift"), "outer/config.pbtxt": ensemble("both", "scale")}
+    for name, answer in (("scale", _ITSELF), ("shift", _ITSELF), ("caller", _CALLING)):
+        files |= {f"{name}/config.pbtxt": step, f"{name}/1/model.py": _PYTHON.replace("ANSWER", answer)}
+    write_files(root, files)
+    for name in ("both", "outer"):
+        (root / name / "1").mkdir()
+    return root
