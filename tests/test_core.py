@@ -61,7 +61,7 @@ def test_the_core_needs_no_more_than_it_requires(bare: dict[str, str], tmp_path:
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("words", ["upload", "serve x", "build", f"graph {ENSEMBLES}/bert_trt -o picture.svg"])
+@pytest.mark.parametrize("words", ["upload", "serve x", "build", "lsp", f"graph {ENSEMBLES}/bert_trt -o picture.svg"])
 def test_a_command_whose_packages_are_missing_says_how_to_install_them(
     bare: dict[str, str], tmp_path: Path, words: str
 ) -> None:

@@ -6,17 +6,17 @@ from tests.files import write_files
 
 _TENSORS = """max_batch_size: 8
 input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
-output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
+output [ { name: "OUT", data_type: TYPE_FP32, dims: [ 4 ] } ]
 """
 
 
 def ensemble(*steps: str) -> str:
-    """An ensemble that runs ``steps`` one after the other: X, T1, T2, and Y at the end."""
-    names = ["X", *(f"T{number}" for number in range(1, len(steps))), "Y"]
+    """An ensemble that runs ``steps`` one after the other: X, T1, T2, and OUT at the end."""
+    names = ["X", *(f"T{number}" for number in range(1, len(steps))), "OUT"]
     uses = [
         f'    {{\n      model_name: "{step}"\n      model_version: -1\n'
         f'      input_map {{ key: "X", value: "{names[number]}" }}\n'
-        f'      output_map {{ key: "Y", value: "{names[number + 1]}" }}\n    }}'
+        f'      output_map {{ key: "OUT", value: "{names[number + 1]}" }}\n    }}'
         for number, step in enumerate(steps)
     ]
     return f'platform: "ensemble"\n{_TENSORS}ensemble_scheduling {{\n  step [\n' + ",\n".join(uses) + "\n  ]\n}\n"
@@ -33,13 +33,13 @@ class TritonPythonModel:
         x = pb_utils.get_input_tensor_by_name(request, "X")
         ANSWER
 """
-_ITSELF = 'return pb_utils.InferenceResponse([pb_utils.Tensor("Y", x.as_numpy() + 1)])'
-_CALLING = """call = pb_utils.InferenceRequest(model_name="scale", requested_output_names=["Y"], inputs=[x])
-        y = pb_utils.get_output_tensor_by_name(call.exec(), "Y")
-        return pb_utils.InferenceResponse([pb_utils.Tensor("Y", y.as_numpy())])"""
+_ITSELF = 'return pb_utils.InferenceResponse([pb_utils.Tensor("OUT", x.as_numpy() + 1)])'
+_CALLING = """call = pb_utils.InferenceRequest(model_name="scale", requested_output_names=["OUT"], inputs=[x])
+        y = pb_utils.get_output_tensor_by_name(call.exec(), "OUT")
+        return pb_utils.InferenceResponse([pb_utils.Tensor("OUT", y.as_numpy())])"""
 
 
-def write_pair(root: Path) -> Path:
+def write_models(root: Path) -> Path:
     """Write into ``root``: both = scale, shift; outer = both, scale; caller calls scale."""
     step = f'backend: "python"\n{_TENSORS}'
     files = {"both/config.pbtxt": ensemble("scale", "shift"), "outer/config.pbtxt": ensemble("both", "scale")}

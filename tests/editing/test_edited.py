@@ -5,7 +5,7 @@ from shutil import copytree
 
 import pytest
 
-from tests.editing.pieces import write_pair
+from tests.editing.pieces import write_models
 from triton_ensembles.checking.checker import report_on
 from triton_ensembles.checking.repository_search import read_repository, repository_around
 from triton_ensembles.checking.rule import ANYWHERE
@@ -32,7 +32,7 @@ def lines_left_out(text: str) -> list[str]:
 )
 def test_after_each_change_the_faults_are_those_of_check(tmp_path: Path, path: str) -> None:
     """Otherwise an editor shows a fault that was cured, or none where `check` has one."""
-    root = write_pair(tmp_path / "models")
+    root = write_models(tmp_path / "models")
     saved = (root / path).read_text()
     edited = EditedRepository(root)
     edited.texts = {
@@ -49,7 +49,7 @@ def test_after_each_change_the_faults_are_those_of_check(tmp_path: Path, path: s
 
 def test_what_does_not_depend_on_a_change_is_not_looked_at(tmp_path: Path) -> None:
     """Otherwise a letter in a repository of a thousand models takes seconds."""
-    root = write_pair(tmp_path / "models")
+    root = write_models(tmp_path / "models")
     (root / "alone" / "1").mkdir(parents=True)
     write_file(root / "alone" / CONFIG, "nonsense: 1\n")
     edited = EditedRepository(root)
@@ -61,7 +61,7 @@ def test_what_does_not_depend_on_a_change_is_not_looked_at(tmp_path: Path) -> No
 
 def test_a_file_belongs_to_the_repository_around_it(tmp_path: Path) -> None:
     """Otherwise steps are unknown, or somebody's whole home is read."""
-    root = write_pair(tmp_path / "work" / "models")
+    root = write_models(tmp_path / "work" / "models")
     assert repository_around(root / "scale" / CONFIG) == root
     assert repository_around(root / "scale" / "1" / "model.py") == root
     assert repository_around(root / "requirements.txt") == root

@@ -13,7 +13,7 @@ from pygls.exceptions import JsonRpcException
 
 from checkout import ENSEMBLES, ROOT
 from tests.editing.editor import Editor, editor, place_of
-from tests.editing.pieces import ensemble, write_pair
+from tests.editing.pieces import ensemble, write_models
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.fault import Edit, with_edits
 from triton_ensembles.triton.model_config import CONFIG
@@ -21,13 +21,13 @@ from triton_ensembles.triton.model_config import CONFIG
 pytestmark = pytest.mark.anyio
 
 BOTH = ensemble("scale", "shift")
-FIRST_OUTPUT = 'key: "Y", value: "T1"'
-MISSPELT = BOTH.replace(FIRST_OUTPUT, 'key: "YY", value: "T1"')
+FIRST_OUTPUT = 'key: "OUT", value: "T1"'
+MISSPELT = BOTH.replace(FIRST_OUTPUT, 'key: "OUTT", value: "T1"')
 
 
 @pytest.fixture
 def models(tmp_path: Path) -> Path:
-    return write_pair(tmp_path / "models")
+    return write_models(tmp_path / "models")
 
 
 def content(folder: Path) -> dict[Path, bytes]:
@@ -77,15 +77,15 @@ async def test_what_is_typed_counts_and_nothing_is_written(models: Path) -> None
         await here.until(lambda: here.rules(both))
         (fault,) = here.faults[both]
         assert fault.code == "step-output-unknown"
-        assert "'scale' has no output 'YY'" in fault.message
-        assert fault.range == lsp.Range(place_of(MISSPELT, '"YY"'), place_of(MISSPELT, '"YY"', 4))
+        assert "'scale' has no output 'OUTT'" in fault.message
+        assert fault.range == lsp.Range(place_of(MISSPELT, '"OUTT"'), place_of(MISSPELT, '"OUTT"', 6))
         (action,) = await actions(here, both, fault)
         assert after(MISSPELT, action.edit.changes[both.as_uri()]) == BOTH
         here.write(both, BOTH)
         await here.until(lambda: not here.rules(both))
         # The fault is in the ensemble, and what is typed is the config of its step.
         step = models / "scale" / CONFIG
-        here.open(step, step.read_text().replace('"Y"', '"Z"'))
+        here.open(step, step.read_text().replace('"OUT"', '"Z"'))
         await here.until(lambda: here.rules(both))
         here.close(step)
         await here.until(lambda: not here.rules(both))
@@ -98,7 +98,7 @@ async def test_it_lives_on_after_every_half_word(models: Path) -> None:
     both = models / "both" / CONFIG
     async with editor(models) as here:
         here.open(both)
-        for end in range(0, len(BOTH), 7):
+        for end in range(0, len(BOTH), 19):
             here.write(both, BOTH[:end])
             at = lsp.Position(BOTH[:end].count("\n"), end)
             await labels(here, both, at)
@@ -121,34 +121,36 @@ async def test_it_lives_on_after_every_half_word(models: Path) -> None:
         assert not here.logged
 
 
-@pytest.mark.parametrize("encodings", [None, ["utf-16"], ["utf-8", "utf-16"], ["utf-32"]])
+@pytest.mark.parametrize("encodings", [None, ["utf-8", "utf-16"], ["utf-32"]])
 async def test_letters_outside_of_the_basic_plane_move_nothing(models: Path, encodings: list[str] | None) -> None:
     """Otherwise what is underlined, and what a fix replaces, is two letters beside the word."""
     both, unit = models / "both" / CONFIG, (encodings or ["utf-16"])[0]
-    text = MISSPELT.replace('model_name: "scale"', 'model_namespace: "😀é" model_name: "scale"').replace(
-        '      output_map { key: "YY"', '      model_namespace: "😀é" output_map { key: "YY"'
-    )
-    text = text.replace('model_namespace: "😀é" model_name', "model_name")
-    line = next(line for line in text.split("\n") if '"YY"' in line)
-    before, width = line[: line.index('"YY"')], {"utf-16": 2, "utf-8": 1, "utf-32": 4}[unit]
-    start = len(before.encode(f"{unit}-le" if width > 1 else unit)) // width
+    text = MISSPELT.replace('output_map { key: "OUTT"', 'model_namespace: "😀é" output_map { key: "OUTT"')
+    line = next(line for line in text.split("\n") if '"OUTT"' in line)
+
+    def units(text: str) -> int:
+        width = {"utf-16": 2, "utf-8": 1, "utf-32": 4}[unit]
+        return len(text.encode(f"{unit}-le" if width > 1 else unit)) // width
+
+    start = units(line[: line.index('"OUTT"')])
     async with editor(models, encodings) as here:
         here.open(both, text)
         await here.until(lambda: "step-output-unknown" in here.rules(both))
         fault = next(fault for fault in here.faults[both] if fault.code == "step-output-unknown")
-        assert (fault.range.start.character, fault.range.end.character) == (start, start + 4)
+        assert (fault.range.start.character, fault.range.end.character) == (start, start + 6)
         (action,) = await actions(here, both, fault)
         ((edit,),) = action.edit.changes.values()
         assert edit.range == fault.range
-        assert await labels(here, both, lsp.Position(fault.range.start.line, start + 1)) == ["Y"]
-    step = models / "scale" / "1" / "model.py"
-    code = step.read_text().replace(
-        'get_input_tensor_by_name(request, "X")', '"😀é", pb_utils.get_input_tensr_by_name(request, "X")'
-    )
-    async with editor(models, encodings) as here:
+        assert await labels(here, both, lsp.Position(fault.range.start.line, start + 1)) == ["OUT"]
+        step = models / "scale" / "1" / "model.py"
+        code = step.read_text().replace(
+            'get_input_tensor_by_name(request, "X")', 'get_input("😀é", pb_utils.get_inpt())'
+        )
         here.open(step, code)
-        await here.until(lambda: here.faults[step])
-        assert here.faults[step][0].range.start.character > 0
+        await here.until(lambda: here.rules(step))
+        line = next(line for line in code.split("\n") if "get_inpt()" in line)
+        starts = {fault.range.start.character for fault in here.faults[step]}
+        assert units(line[: line.index("pb_utils.get_inpt()")]) in starts
 
 
 async def test_a_hover_says_what_a_field_a_value_a_name_and_a_rule_mean(models: Path) -> None:
@@ -158,9 +160,9 @@ async def test_a_hover_says_what_a_field_a_value_a_name_and_a_rule_mean(models: 
         for words, inside, says in (
             ("max_batch_size", 3, "`max_batch_size`: int32\n\nThe largest batch that Triton makes."),
             ("KIND_CPU", 3, "`KIND_CPU`: On the CPU."),
-            ('"scale"', 2, "`scale`: python\n- input `X`: TYPE_FP32 [ 4 ]\n- output `Y`: TYPE_FP32 [ 4 ]"),
+            ('"scale"', 2, "`scale`: python\n- input `X`: TYPE_FP32 [ 4 ]\n- output `OUT`: TYPE_FP32 [ 4 ]"),
             ('"T1"', 1, "tensor `T1` between the steps of `both`"),
-            ('"YY"', 1, "What check says:"),
+            ('"OUTT"', 1, "What check says:"),
         ):
             assert says in await hover(here, both, place_of(text, words, inside)), words
         assert not await hover(here, both, lsp.Position(99, 0))
@@ -183,17 +185,17 @@ async def test_fields_values_models_and_tensors_are_completed(models: Path) -> N
         half = BOTH[: BOTH.index('"T1"')] + '"'
         here.write(both, half)
         at = lsp.Position(half.count("\n"), len(half.rpartition("\n")[2]))
-        assert await labels(here, both, at) == ["Y"]  # what the output of a step may become
+        assert await labels(here, both, at) == ["OUT"]  # what the output of a step may become
         for rest in ("", BOTH[BOTH.index('"T1"') + 4 :]):
             text = half.replace('value: "', 'value: "A" key: "') + rest
             here.write(both, text)
             await here.until(lambda: True)
             found = await labels(here, both, lsp.Position(at.line, at.character + len('A" key: "')))
-            assert found == ["Y"], rest
+            assert found == ["OUT"], rest
         here.open(code)
         text = code.read_text()
         assert await labels(here, code, place_of(text, 'request, "X"', 10)) == ["X"]
-        assert await labels(here, code, place_of(text, 'Tensor("Y"', 8)) == ["Y"]
+        assert await labels(here, code, place_of(text, 'Tensor("OUT"', 8)) == ["OUT"]
         assert await labels(here, code, place_of(text, "class", 2)) == []
 
 
@@ -213,7 +215,7 @@ async def test_a_definition_is_the_line_of_the_other_config(models: Path) -> Non
             assert (found.uri, found.range.start.line) == (file.as_uri(), line), words
         code = models / "scale" / "1" / "model.py"
         here.open(code)
-        found = await defined(here, code, place_of(code.read_text(), 'Tensor("Y"', 8))
+        found = await defined(here, code, place_of(code.read_text(), 'Tensor("OUT"', 8))
         assert found
         assert (found.uri, found.range.start.line) == (scale.as_uri(), outputs.line)
 
@@ -261,7 +263,7 @@ async def test_files_that_others_write_or_remove_count(models: Path) -> None:
         shutil.rmtree(models)
         here.written(models)
         await here.until(lambda: not here.rules(both))
-        write_pair(models)
+        write_models(models)
         here.open(both, MISSPELT)
         await here.until(lambda: here.rules(both) == ["step-output-unknown"])
         assert not here.logged
@@ -273,10 +275,9 @@ async def test_a_recipe_and_a_step_are_checked_too(tmp_path: Path) -> None:
     async with editor(tmp_path) as here:
         here.open(recipe)
         here.write(recipe, f"nonsense = 1\n{text}")
-        await here.until(lambda: here.rules(recipe))
-        assert "nonsense" in here.faults[recipe][0].message
+        await here.until(lambda: any("nonsense" in fault.message for fault in here.faults[recipe]))
         here.write(recipe, text)
-        await here.until(lambda: not here.rules(recipe))
+        await here.until(lambda: not any("nonsense" in fault.message for fault in here.faults[recipe]))
 
 
 def test_ctrl_c_and_the_end_of_the_editor_end_it(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def _answers(server: Server) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, _COMPLETION)
     def completion(params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
-        found = server.find(params.text_document.uri, fresh=False)
+        found = server.find(params.text_document.uri)
         model = found[0].model_of(found[1]) if found else None
         if not found or not model:
             return []
@@ -114,7 +114,7 @@ def _answers(server: Server) -> None:
         if not found or not named:
             return None
         first = next(places_of(named), None) if named.tensor else (named.model, ())
-        if first is None or not first[0].has_config:
+        if first is None or not first[0].file.content:
             return None
         path = found[0].file_of(place := first[0].at(*first[1]))
         return lsp.Location(uri_of(found[0].path / path), server.positions(found[0], path).word(place))

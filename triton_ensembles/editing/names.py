@@ -59,7 +59,7 @@ def offered(model: Model, cursor: Cursor) -> dict[str, str]:
         case ("ensemble_scheduling", "step", int(), "input_map" | "output_map" as field, "value"):
             other = "output_map" if field == "input_map" else "input_map"  # a tensor that is read was written
             between = {name for step in config.ensemble_scheduling.step for name in getattr(step, other).values()}
-            between.discard(cursor.text)
+            between -= {cursor.text, *(each.name for each in config.input if field == "output_map")}
             return dict.fromkeys(sorted(between), "") | described(getattr(config, field.removesuffix("_map")))
     return {}
 

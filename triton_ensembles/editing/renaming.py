@@ -9,6 +9,7 @@ from triton_ensembles.checking.fault import Edit, Fault, Severity, with_edits
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, every_call
 from triton_ensembles.checking.repository import Model
+from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.editing.edited import EditedRepository
 from triton_ensembles.editing.names import Meant, places_of
 from triton_ensembles.ground.errors import EnsembleError
@@ -26,7 +27,11 @@ def renamed(edited: EditedRepository, tensor: Meant, to: str) -> dict[str, list[
         EnsembleError: the name is that of a tensor in a model file, is taken, or would lead to a fault.
     """
     model, name = tensor
-    if not (model.is_ensemble or model.is_python):
+    try:
+        is_ours = model.is_ensemble or model.is_python
+    except UnknownValueError:
+        raise EnsembleError("this config is not complete", path=model.file.shown, cure="correct it first") from None
+    if not is_ours:
         raise EnsembleError(f"'{name}' is a name in the model file of '{model.folder}'", cure="rename it there first")
     if next(places_of(Meant(model, to)), None):
         raise EnsembleError(f"'{model.folder}' has a tensor '{to}' already", cure="choose another name")

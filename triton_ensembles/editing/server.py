@@ -89,11 +89,10 @@ class Server(LanguageServer):
             for range_of in [self.positions(edited, path).range]
         }
 
-    def find(self, uri: str, *, fresh: bool = True) -> tuple[EditedRepository, str] | None:
-        """Return the repository of an open file and its path there; ``fresh``: checked with the latest letters."""
+    def find(self, uri: str) -> tuple[EditedRepository, str] | None:
+        """Return the repository of an open file, checked with the latest letters, and the file's path there."""
         path = uris.to_fs_path(uri)
-        if path and (fresh or not self.desk.find(Path(path))):
-            self.check()
+        self.check()
         return self.desk.find(Path(path)) if path else None
 
     def named(self, edited: EditedRepository, path: str, position: lsp.Position) -> Meant | None:
