@@ -1,7 +1,7 @@
 """Building blocks for the examples of the rules about model.py."""
 
 from triton_ensembles.checking.examples import HEAD, python_model, script_for, script_model
-from triton_ensembles.checking.python.flow import CLASS
+from triton_ensembles.checking.python.definitions import CLASS
 from triton_ensembles.checking.rule import Example
 
 EXECUTE = """\

@@ -4,8 +4,16 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.nodes import Function, is_none, is_over, own_nodes, positional, requests_of
-from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, model_files
+from triton_ensembles.checking.python.nodes import (
+    Function,
+    is_name,
+    is_none,
+    is_over,
+    own_nodes,
+    positional,
+    requests_of,
+)
+from triton_ensembles.checking.python.source import UTILS, PythonFile, model_files
 from triton_ensembles.checking.repository import Model
 
 _DEEPEST = 3  # helpers that pass requests on
@@ -23,10 +31,10 @@ def executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
         if any(node.decorator_list or node.keywords for node in flow.lineage):
             continue
         members = [member for node in flow.lineage for member in node.body]
-        execute = flow.method("execute")
+        home, execute = flow.defining("execute") or (file, None)
         is_only = [getattr(member, "name", "") for member in members].count("execute") == 1
-        if execute and is_only and not execute.decorator_list and requests_of(execute):
-            yield file, execute
+        if isinstance(execute, Function) and is_only and not execute.decorator_list and requests_of(execute):
+            yield home, execute
 
 
 def gives_none(function: Function) -> bool:
@@ -39,9 +47,9 @@ def gives_none(function: Function) -> bool:
     return True
 
 
-def gives_away(model: Model, file: PythonFile, execute: Function) -> bool:
+def gives_away(file: PythonFile, execute: Function) -> bool:
     """Return whether the requests may be answered elsewhere: by their response senders, or by whoever gets them."""
-    for part in all_files(model, file):
+    for part in file.together:
         if part.module is None or any(map(flow_of(part).is_used, _ANSWERING)):
             return True
     return _passes_on(file, execute, requests_of(execute), _DEEPEST)
@@ -74,12 +82,12 @@ def _passes_to(file: PythonFile, call: ast.Call, names: set[str], depth: int) ->
         return False
     if name in _HARMLESS or name.startswith(f"{UTILS}."):
         return False
-    helper = flow_of(file).helper(call)
+    home, helper = flow_of(file).helper(call) or (file, None)
     is_plain = all(isinstance(value, ast.Name | ast.Constant) for value in arguments) and not call.keywords
-    if helper is None or not depth or not is_plain or helper.args.vararg or helper.args.kwonlyargs:
+    if not isinstance(helper, Function) or not depth or not is_plain or helper.args.vararg or helper.args.kwonlyargs:
         return True
-    parameters = positional(helper)[isinstance(call.func, ast.Attribute) :]
+    parameters = positional(helper)[is_name(getattr(call.func, "value", None), "self") :]
     return any(
-        getattr(value, "id", "") in names and _passes_on(file, helper, parameter, depth - 1)
+        getattr(value, "id", "") in names and _passes_on(home, helper, parameter, depth - 1)
         for value, parameter in zip(arguments, parameters, strict=False)
     )

@@ -9,12 +9,14 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from triton_ensembles.checking.fault import Finding, Place, Severity
+from triton_ensembles.checking.python.definitions import Definition, definition_of, lineage_of
 from triton_ensembles.checking.python.nodes import (
     Comprehension,
     Function,
     Try,
     With,
     defined_names,
+    dotted,
     is_changed,
     is_name,
     is_over,
@@ -24,7 +26,6 @@ from triton_ensembles.checking.python.nodes import (
 )
 from triton_ensembles.checking.python.source import PythonFile
 
-CLASS = "TritonPythonModel"
 _SUPPRESSING = ("suppress", "raises")  # in the names of context managers that expect an error
 _DEEPEST = 3  # helpers that call helpers
 
@@ -70,7 +71,7 @@ class Flow:
 
     def __init__(self, file: PythonFile) -> None:
         self.module: ast.AST = file.module or ast.Module([], [])
-        self.lineage = lineage_of(file)
+        self.file = file
         self.parents: dict[ast.AST, ast.AST] = {}
         self._calls: dict[str, list[ast.Call]] = {}
         self._defined: dict[str, list[Function]] = {}
@@ -104,9 +105,23 @@ class Flow:
                 self.parents[child] = node
 
     @cached_property
+    def _lineage(self) -> tuple[tuple[Definition, ...], bool]:
+        return lineage_of(self.file)
+
+    @cached_property
+    def lineage(self) -> tuple[ast.ClassDef, ...]:
+        """The model's class and those that it inherits from: see :func:`lineage_of`."""
+        return tuple(part.node for part in self._lineage[0] if isinstance(part.node, ast.ClassDef))
+
+    @property
     def has_plain_bases(self) -> bool:
-        """Return whether there is the model's class, and it inherits from nothing but classes of this file."""
-        return bool(self.lineage) and not _bases(self.lineage[-1])
+        """Return whether there is the model's class, and it inherits from nothing but classes of its own files."""
+        return self._lineage[1]
+
+    @cached_property
+    def homes(self) -> tuple[PythonFile, ...]:
+        """The files of the model's class and of those that it inherits from."""
+        return tuple(dict.fromkeys(part.file for part in self._lineage[0]))
 
     def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """Yield the parents from the innermost, each with the child through which it was reached."""
@@ -224,11 +239,16 @@ class Flow:
         return When.PERHAPS if when is When.LOAD and may_end_before(functions[0], node) else when
 
     def method(self, name: str) -> Function | None:
-        """Return the method of the model: its own, or that of the nearest class of the file that it inherits from."""
-        for model_class in self.lineage:
+        """Return the method of the model: its own, or that of the nearest class that it inherits from."""
+        definition = self.defining(name)
+        return definition.node if definition else None  # type: ignore[return-value]
+
+    def defining(self, name: str) -> Definition | None:
+        """Return :meth:`method` with the file that it is in."""
+        for file, model_class in self._lineage[0]:
             methods = [node for node in model_class.body if isinstance(node, Function) and node.name == name]
             if methods:
-                return methods[-1]
+                return Definition(file, methods[-1])
         return None
 
     def appending(self, name: ast.Name) -> ast.Call | None:
@@ -237,25 +257,30 @@ class Flow:
         call = self.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "append" else None
         return call if isinstance(call, ast.Call) and call.func is method and len(call.args) == 1 else None
 
-    def helper(self, call: ast.Call) -> Function | None:
-        """Return the function of the file that a call certainly runs: ``self.helper(…)`` or ``helper(…)``."""
-        in_class = isinstance(call.func, ast.Attribute) and is_name(call.func.value, "self")
-        if not in_class and not isinstance(call.func, ast.Name):
-            return None
+    def helper(self, call: ast.Call) -> Definition | None:
+        """Return the function of the model's files that a call certainly runs: ``self.helper(…)``, ``helper(…)`` or
+        ``module.helper(…)``."""
         name = name_of(call.func)
-        functions = self._defined.get(name, [])
-        if len(functions) != 1 or functions[0].decorator_list or name in self._changed:
+        flows = [flow_of(file) for file in self.file.together]
+        if any(name in flow._changed for flow in flows):
             return None
-        if not in_class and (name in self._parameters or len(self.binders(name, self.module)) > 1):
-            return None
-        parent = self.parents.get(functions[0])
-        return functions[0] if (parent in self.lineage if in_class else isinstance(parent, ast.Module)) else None
+        if isinstance(call.func, ast.Attribute) and is_name(call.func.value, "self"):
+            homes = [flow_of(file) for file in self.homes]
+            found = [Definition(flow.file, node) for flow in homes for node in flow._defined.get(name, ())]
+            is_sure = len(found) == 1 and flow_of(found[0].file).parents.get(found[0].node) in self.lineage
+            definition = found[0] if is_sure else None
+        else:
+            definition = definition_of(self.file, dotted(call.func))
+        is_plain = definition and isinstance(definition.node, Function) and not definition.node.decorator_list
+        return definition if is_plain else None
 
     def _called(self, function: Function, depth: int) -> When:
         key = (function, depth)
         if key not in self._helpers:
-            calls = self._calls.get(function.name, ()) if depth < _DEEPEST else ()
-            times = (self.when(call, True, depth + 1) for call in calls if self.helper(call) is function)
+            flows = [flow_of(file) for file in self.file.together] if depth < _DEEPEST else []
+            calls = ((flow, call) for flow in flows for call in flow._calls.get(function.name, ()))
+            runs = ((flow, call) for flow, call in calls if (known := flow.helper(call)) and known.node is function)
+            times = (flow.when(call, True, depth + 1) for flow, call in runs)
             self._helpers[key] = next((when for when in times if when.is_certain), When.CALLED)
         return self._helpers[key]
 
@@ -293,33 +318,6 @@ class Flow:
         return function is not None and function.name == "execute" and is_over(iterated, requests_of(function))
 
 
-def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:
-    """Return the model's class and, from the nearest, the classes of the same file that it inherits from, one by one.
-
-    It ends at a class of several bases, or of one that the file does not define itself.
-    """
-    classes: dict[str, list[ast.ClassDef]] = {}
-    for node in file.module.body if file.module else ():
-        if isinstance(node, ast.ClassDef):
-            classes.setdefault(node.name, []).append(node)
-    lineage: list[ast.ClassDef] = []
-    name = CLASS
-    while len(classes.get(name, ())) == 1 and classes[name][0] not in lineage:
-        lineage.append(classes[name][0])
-        names = _bases(lineage[-1])
-        if len(names) != 1:
-            break
-        name = names[0]
-    return tuple(lineage)
-
-
-def _bases(node: ast.ClassDef) -> list[str]:
-    """Return the names of its base classes, "" for another module's, without those of Python that bring no methods."""
-    bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
-    own = [base for base in bases if name_of(base) not in ("ABC", "object", "Generic", "Protocol")]
-    return [base.id if isinstance(base, ast.Name) else "" for base in own]
-
-
 def may_end_before(function: Function | None, node: ast.AST) -> bool:
     """Return whether the function may end before this node, or is a generator, whose body a call does not run."""
     return function is not None and _first_end(function) < getattr(node, "lineno", 0)
@@ -335,4 +333,4 @@ def _first_end(function: Function) -> int:
     return min(lines, default=sys.maxsize)
 
 
-flow_of = lru_cache(maxsize=128)(Flow)
+flow_of = lru_cache(maxsize=256)(Flow)

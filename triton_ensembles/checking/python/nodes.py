@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Set
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -20,6 +20,10 @@ def is_name(node: ast.AST | None, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def is_function(node: ast.AST, name: str) -> TypeGuard[Function]:
+    return isinstance(node, Function) and node.name == name
+
+
 def is_changed(node: ast.AST) -> bool:
     """Return whether a name, an attribute or an element is assigned to, or deleted."""
     return isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
@@ -30,6 +34,15 @@ def name_of(node: ast.AST | None) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def dotted(node: ast.AST) -> str:
+    """Return ``a.b.c`` of such a name, "" for what is no name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
 def method_of(call: ast.Call) -> str:

@@ -1,6 +1,7 @@
 """The Python files of a model, parsed with :mod:`ast` and never run."""
 
 import ast
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.fault import Edit, Place
 from triton_ensembles.checking.packages import packages_in
 from triton_ensembles.checking.python.imports import DYNAMIC, Import, imports_of
+from triton_ensembles.checking.python.nodes import dotted
+from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.source_budget import PythonBudget
 
@@ -31,16 +34,19 @@ class ParseError:
     column: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PythonFile:
     """A Python file at ``path`` within the model's folder, with all its nodes: rules look at them again and again, and
-    walking takes longer."""
+    walking takes longer. ``own`` has what its imports bind to other files of the model: each name, with the file and
+    the name in it, "" for the file itself. ``together`` are all files of the versions that import it, with itself."""
 
     path: str
     shown: str
     data: bytes
-    nodes: tuple[ast.AST, ...] = field(default=(), repr=False, compare=False)
-    error: ParseError | None = field(default=None, compare=False)
+    nodes: tuple[ast.AST, ...] = field(default=(), repr=False)
+    error: ParseError | None = None
+    own: dict[str, tuple["PythonFile", str]] = field(default_factory=dict, repr=False)
+    together: dict["PythonFile", None] = field(default_factory=dict, repr=False)
 
     @property
     def module(self) -> ast.Module | None:
@@ -103,13 +109,8 @@ class PythonFile:
         return ((node, self.full_name(node.func)) for node in ast.walk(below) if isinstance(node, ast.Call))
 
     def full_name(self, node: ast.expr) -> str:
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return ""
-        return ".".join([self.names.get(node.id, node.id), *reversed(parts)])
+        first, *rest = dotted(node).split(".")
+        return ".".join([self.names.get(first, first), *rest])
 
     @cached_property
     def imports(self) -> list[Import]:
@@ -123,7 +124,8 @@ def model_files(model: Model) -> list[PythonFile]:
         return []
     name = model.config.default_model_filename or MODEL_PY
     folders = [model.versions[number] for number in model.served_versions[:_MOST_VERSIONS]]
-    return [file for folder in folders if (file := _file(model, join(folder, name)))]
+    files = [file for folder in folders if (file := _file(model, join(folder, name)))]
+    return [all_files(model, file)[0] for file in files]  # which notes what they import
 
 
 def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
@@ -145,7 +147,37 @@ def _imported(model: Model, first: PythonFile) -> list[PythonFile]:
             if path not in files and (file := _file(model, path)):
                 files[path] = file
                 waiting.append(file)
+    for file in files.values():
+        file.together.update(dict.fromkeys(files.values()))
+        file.own.update(_own_names(file, files, roots))
     return list(files.values())
+
+
+def _own_names(
+    file: PythonFile, files: dict[str, PythonFile], roots: list[str]
+) -> Iterator[tuple[str, tuple[PythonFile, str]]]:
+    """Yield what the imports of a file bind to the model's files; modules of Python come before those."""
+
+    def module(name: str, level: int) -> PythonFile | None:
+        if not level and name.partition(".")[0] in sys.stdlib_module_names:
+            return None
+        inside = name.replace(".", "/")
+        places = (join(folder, inside) for folder in ([relative_folder(file.path, level)] if level else roots))
+        paths = (path for place in places for path in (f"{place}/__init__.py", f"{place.rstrip('/')}.py"))
+        return next((files[path] for path in paths if path in files), None)
+
+    for node in file.nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if found := module(alias.name, 0):
+                    yield alias.asname or alias.name, (found, "")
+        elif isinstance(node, ast.ImportFrom):
+            holder = module(node.module or "", node.level)
+            for alias in node.names:
+                inner = module(".".join(filter(None, (node.module, alias.name))), node.level)
+                if found := holder or inner:
+                    is_module = inner and not (holder and may_bind(holder.module or ast.Module([], []), alias.name))
+                    yield alias.asname or alias.name, (inner, "") if inner and is_module else (found, alias.name)
 
 
 def every_file(model: Model) -> Iterator[PythonFile]:

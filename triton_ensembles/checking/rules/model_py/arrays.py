@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.config_tensors import type_name
 from triton_ensembles.checking.examples import HEAD, io_tensor, python_model
+from triton_ensembles.checking.python.definitions import CLASS
 from triton_ensembles.checking.python.dtypes import COMPLEX, TEXTS, dtype_of_array
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
-from triton_ensembles.checking.python.flow import CLASS, When, flow_of
+from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call
 from triton_ensembles.checking.python.tensor_names import completed_names

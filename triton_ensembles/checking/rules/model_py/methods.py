@@ -3,19 +3,23 @@
 import ast
 from collections.abc import Iterator
 
+from triton_ensembles.checking.python.definitions import CLASS, Definition, definition_of
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected
-from triton_ensembles.checking.python.flow import CLASS, When, flow_of
+from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import (
     Function,
     defined_names,
+    dotted,
     hides_arguments,
     is_changed,
+    is_function,
     is_name,
     name_of,
     positional,
     takes,
 )
+from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import nearest, suggestion
@@ -52,7 +56,11 @@ def _misspelt(file: PythonFile) -> Iterator[tuple[Function, str]]:
                 continue
             meant = nearest(node.name.strip("_"), missing)
             meant = meant or ("initialize" if node.name == "init" and "initialize" in missing else None)
-            if meant and node.name not in (*_CALLED, "__init__", "execute") and not flow.is_used(node.name):
+            if (
+                meant
+                and node.name not in (*_CALLED, "__init__", "execute")
+                and not any(flow_of(part).is_used(node.name) for part in file.together)
+            ):
                 yield node, meant
 
 
@@ -64,7 +72,7 @@ def _misspelt(file: PythonFile) -> Iterator[tuple[Function, str]]:
 def model_py_attribute(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
         misspelt = dict(_misspelt(file))
-        for node in _unset(file, set(misspelt)):
+        for home, node in _unset(file, set(misspelt)):
             message = f"nothing sets self.{node.attr}"
             cure = suggestion(node.attr, _own_names(file), "did you mean self.{}?") or "set it in initialize"
             setter = next((method for method in misspelt if _sets(method, node.attr)), None)
@@ -72,7 +80,7 @@ def model_py_attribute(model: Model) -> Iterator[Finding]:
                 message += f" but {setter.name}, which nothing calls"
                 cure = f"rename {setter.name} to {misspelt[setter]}"
             error = f"AttributeError: '{CLASS}' object has no attribute '{node.attr}'"
-            yield Finding(file.place(node), message, f"{When.REQUEST.effect}: {error}", cure)
+            yield Finding(home.place(node), message, f"{When.REQUEST.effect}: {error}", cure)
 
 
 @rule(
@@ -84,48 +92,68 @@ def model_py_helper_arguments(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
         flow = flow_of(file)
         for call, _ in file.calls():
-            helper = flow.helper(call)
-            is_method = isinstance(call.func, ast.Attribute)
+            home, helper = flow.helper(call) or _constructor(file, call) or (file, None)
+            is_method = is_name(getattr(call.func, "value", None), "self") or (
+                helper is not None and (helper.name == "__init__")
+            )
             named = {keyword.arg for keyword in call.keywords if keyword.arg}
-            if helper is None or hides_arguments(call) or takes(helper, len(call.args) + is_method, named):
+            if not isinstance(helper, Function) or hides_arguments(call):
+                continue
+            if takes(helper, len(call.args) + is_method, named):
                 continue
             when = flow.when(call, loops_run=True)
             if when.is_certain and not is_expected(file, call):
+                place = "" if home is file else f"{home.path}, "
                 lacks_self = is_method and not positional(helper)
-                message = f"{helper.name} (line {helper.lineno}) does not take these arguments"
+                name = name_of(call.func)
+                message = f"{name} ({place}line {helper.lineno}) does not take these arguments"
                 cure = "write self as its first argument" if lacks_self else "correct the call, or what it takes"
                 yield Finding(file.place(call), message, f"{when.effect}: TypeError", cure)
 
 
-def _unset(file: PythonFile, without: set[Function]) -> list[ast.Attribute]:
-    """Return the first uses in execute of attributes that nothing sets, leaving out some methods."""
+def _constructor(file: PythonFile, call: ast.Call) -> Definition | None:
+    """Return the method __init__ of the class that is called, if nothing else makes its objects."""
+    home, made = definition_of(file, dotted(call.func)) or (file, None)
+    if not isinstance(made, ast.ClassDef) or made.decorator_list or made.keywords or may_bind(made, "__new__"):
+        return None
+    if any(name_of(base) not in ("ABC", "Module", "object") for base in made.bases):  # an Enum is called otherwise
+        return None
+    methods = [node for node in made.body if is_function(node, "__init__")]
+    return Definition(home, methods[0]) if len(methods) == 1 and not methods[0].decorator_list else None
+
+
+def _unset(file: PythonFile, without: set[Function]) -> list[tuple[PythonFile, ast.Attribute]]:
+    """Return the first uses in execute of attributes that nothing sets, leaving out some methods, with their files."""
     flow = flow_of(file)
     execute = flow.method("execute")
     if execute is None or len(execute.args.args) < 2 or not _is_whole(file):  # see model-py-execute-arguments
         return []
     known = _own_names(file, without)
-    uses: dict[str, ast.Attribute] = {}
-    for node in file.nodes:
-        if not isinstance(node, ast.Attribute) or is_changed(node) or node.attr in uses:
-            continue
-        if is_name(node.value, "self") and node.attr not in known and not hasattr(object, node.attr):
-            function = flow.function(node)
-            is_own = function is not None and flow.parents.get(function) in flow.lineage
-            if is_own and flow.when(node, loops_run=True) is When.REQUEST:
-                uses[node.attr] = node
+    uses: dict[str, tuple[PythonFile, ast.Attribute]] = {}
+    for home in flow.homes:
+        inner = flow_of(home)
+        for node in home.nodes:
+            if not isinstance(node, ast.Attribute) or is_changed(node) or node.attr in uses:
+                continue
+            if is_name(node.value, "self") and node.attr not in known and not hasattr(object, node.attr):
+                function = inner.function(node)
+                is_own = function is not None and inner.parents.get(function) in flow.lineage
+                if is_own and inner.when(node, loops_run=True) is When.REQUEST:
+                    uses[node.attr] = (home, node)
     return list(uses.values())
 
 
 def _own_names(file: PythonFile, without: set[Function] | None = None) -> set[str]:
-    """Return all attributes that the file sets on whatever object, and what its classes define."""
-    flow = flow_of(file)
-    changed = (node for node in file.nodes if isinstance(node, ast.Attribute) and is_changed(node))
-    names = {node.attr for node in changed if not without or flow.function(node) not in without}
-    for model_class in flow.lineage:
-        for node in ast.walk(model_class):
+    """Return all attributes that the model's files set on whatever object, and what its classes define."""
+    names: set[str] = set()
+    for part in file.together:
+        flow = flow_of(part)
+        changed = (node for node in part.nodes if isinstance(node, ast.Attribute) and is_changed(node))
+        names |= {node.attr for node in changed if not without or flow.function(node) not in without}
+        for node in (node for own in flow.lineage if own in flow.parents for node in ast.walk(own)):
             if isinstance(node, Function | ast.ClassDef):
                 names.add(node.name)
-            elif isinstance(node, ast.Name | ast.alias) and flow.function(node) is flow.function(model_class):
+            elif isinstance(node, ast.Name | ast.alias) and flow.function(node) is None:
                 names.add(node.id if isinstance(node, ast.Name) else node.asname or node.name)
     return names
 
@@ -136,11 +164,12 @@ def _sets(method: Function, name: str) -> bool:
 
 
 def _is_whole(file: PythonFile) -> bool:
-    """Return whether the class is complete in this file, and sets its attributes only as one sees them."""
+    """Return whether the class is complete in its files, and sets its attributes only as one sees them."""
     flow = flow_of(file)
     if not flow.has_plain_bases or any(node.decorator_list or node.keywords for node in flow.lineage):
         return False
-    selves = (flow.parents.get(node) for node in file.nodes if is_name(node, "self"))
+    nodes = [(flow_of(home), node) for home in flow.homes for node in home.nodes]
+    selves = (inner.parents.get(node) for inner, node in nodes if is_name(node, "self"))
     is_passed = any(not isinstance(parent, ast.Attribute) for parent in selves)  # somebody else may set attributes
-    names = {name for node in file.nodes for name in (name_of(node), *defined_names(node))}
+    names = {name for _, node in nodes for name in (name_of(node), *defined_names(node))}
     return not is_passed and not names & _HIDDEN

@@ -10,10 +10,11 @@ from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.built_for import severity_at_completion
 from triton_ensembles.checking.examples import script_model
 from triton_ensembles.checking.loaded_files import file_of
+from triton_ensembles.checking.python.definitions import CLASS, lineage_of
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
-from triton_ensembles.checking.python.flow import CLASS, flow_of
-from triton_ensembles.checking.python.nodes import Function, is_changed, name_of, positional, takes
+from triton_ensembles.checking.python.flow import When, flow_of
+from triton_ensembles.checking.python.nodes import Function, is_changed, is_function, name_of, positional, takes
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
 from triton_ensembles.checking.rule import (
@@ -36,6 +37,16 @@ from triton_ensembles.triton.releases import dotted, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
 GOOD = class_model()
+_ABSTRACT = f"""from abc import ABC, abstractmethod
+
+
+class Base(ABC):
+    @abstractmethod
+    def run(self, x): ...
+
+{EXECUTE}
+
+"""
 _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
 
 
@@ -93,7 +104,9 @@ def model_py_no_class(model: Model) -> Iterator[Finding]:
         if file.module is None or may_bind(file.module, CLASS):
             continue
         classes = {node.name: node for node in file.module.body if isinstance(node, ast.ClassDef)}
-        executing = (name for name, node in classes.items() if any(_functions(node, "execute")))
+        executing = (
+            name for name, node in classes.items() if any(is_function(method, "execute") for method in node.body)
+        )
         meant = nearest(CLASS, classes) or next(executing, None)
         place = file.place(classes[meant]) if meant else Place(file.shown, 1, 1)
         cure = f"instead of {meant}" if meant else "with a method execute(self, requests)"
@@ -124,17 +137,42 @@ def python_unread(repository: Repository) -> Iterator[Finding]:
     bad=class_model("    def run(self, requests):\n        return []\n"),
 )
 def model_py_no_execute(model: Model) -> Iterator[Finding]:
-    for file, node in _classes(model):
+    for file in model_files(model):
         lineage = flow_of(file).lineage
         if not flow_of(file).has_plain_bases or any(base.keywords or base.decorator_list for base in lineage):
             continue  # they may bring execute
-        put = (is_changed(part) and name_of(part) == "execute" for part in file.nodes)
-        if any(may_bind(base, "execute") for base in lineage) or flow_of(file).is_used("setattr") or any(put):
+        put = (is_changed(node) and name_of(node) == "execute" for part in file.together for node in part.nodes)
+        is_set = any(put) or any(flow_of(part).is_used("setattr") for part in file.together)
+        if is_set or any(may_bind(base, "execute") for base in lineage):
             continue
-        methods = [method.name for method in node.body if isinstance(method, Function)]
+        methods = [method.name for method in lineage[0].body if isinstance(method, Function)]
         effect = "the model loads, and every request fails: does not implement `execute` method"
         cure = suggestion("execute", methods, "rename {} to execute") or "write def execute(self, requests):"
-        yield Finding(file.place(node), f"{CLASS} has no method execute", effect, cure)
+        yield Finding(file.place(lineage[0]), f"{CLASS} has no method execute", effect, cure)
+
+
+@rule(
+    f"{CLASS} has the abstract methods of the classes that it inherits from",
+    source=f"{SOURCE} Initialize: TritonPythonModel()",
+    bad=script_model(_ABSTRACT + f"class {CLASS}(Base):\n    pass\n"),
+    words="Can't instantiate abstract class TritonPythonModel with abstract method run",
+)
+def model_py_abstract(model: Model) -> Iterator[Finding]:
+    for file in model_files(model):
+        lineage = flow_of(file).lineage
+        bases = {name_of(base) for node in lineage for base in (*node.bases, *(key.value for key in node.keywords))}
+        if not bases & {"ABC", "ABCMeta"} or any(node.decorator_list for node in lineage):
+            continue
+        for place, node in enumerate(lineage):
+            abstract = (part for part in node.body if isinstance(part, Function) and _is_abstract(part))
+            for method in (part for part in abstract if not any(may_bind(own, part.name) for own in lineage[:place])):
+                message = f"{CLASS} has no method {method.name}, which is abstract in {node.name}"
+                effect = f"{When.LOAD.effect}: TypeError: Can't instantiate abstract class {CLASS}"
+                yield Finding(file.place(lineage[0]), message, effect, f"write def {method.name} in {CLASS}")
+
+
+def _is_abstract(method: Function) -> bool:
+    return any(name_of(decorator) == "abstractmethod" for decorator in method.decorator_list)
 
 
 @rule(
@@ -164,12 +202,11 @@ def model_py_initialize_arguments(model: Model) -> Iterator[Finding]:
     bad=class_model(f"    async def initialize(self, args):\n        pass\n\n{EXECUTE}"),
 )
 def model_py_async_initialize(model: Model) -> Iterator[Finding]:
-    for file, node in _classes(model):
-        for method in _functions(node, "initialize"):
-            if isinstance(method, ast.AsyncFunctionDef) and not method.decorator_list:
-                message = "initialize is a coroutine (async def), and Triton awaits only execute"
-                effect = "the model loads without it: nothing in it ever runs"
-                yield Finding(file.place(method), message, effect, "write def initialize(self, args):")
+    for file, method in _methods(model, "initialize"):
+        if isinstance(method, ast.AsyncFunctionDef) and not method.decorator_list:
+            message = "initialize is a coroutine (async def), and Triton awaits only execute"
+            effect = "the model loads without it: nothing in it ever runs"
+            yield Finding(file.place(method), message, effect, "write def initialize(self, args):")
 
 
 @warning(
@@ -189,34 +226,32 @@ def model_py_finalize_arguments(model: Model) -> Iterator[Finding]:
 )
 def model_py_auto_complete(model: Model) -> Iterator[Finding]:
     effect = "a server that completes configs, which is the default, does not load the model"
-    for file, node in _classes(model):
-        for method in _functions(node, "auto_complete_config"):
-            own = _own_arguments(method, on_class=True)
-            if own is None:
-                continue
-            if not takes(method, own + 1):
-                message = "Triton calls auto_complete_config on the class, with the config as its only argument"
-            elif gives_none(method):
-                message = "auto_complete_config returns nothing, and Triton needs the config"
-            else:
-                continue
-            cure = "write @staticmethod and def auto_complete_config(config): … and end it with return config"
-            yield Finding(file.place(method), message, effect, cure, severity_at_completion(model.repository))
+    for file, method in _methods(model, "auto_complete_config"):
+        own = _own_arguments(method, on_class=True)
+        if own is None:
+            continue
+        if not takes(method, own + 1):
+            message = "Triton calls auto_complete_config on the class, with the config as its only argument"
+        elif gives_none(method):
+            message = "auto_complete_config returns nothing, and Triton needs the config"
+        else:
+            continue
+        cure = "write @staticmethod and def auto_complete_config(config): … and end it with return config"
+        yield Finding(file.place(method), message, effect, cure, severity_at_completion(model.repository))
 
 
 def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator[Finding]:
     """Yield the methods of the class that Triton cannot call with ``argument`` alone ("" for none)."""
-    for file, node in _classes(model):
-        for method in _functions(node, name):
-            own = _own_arguments(method)
-            if own is None or takes(method, own + bool(argument)):
-                continue
-            most = len(positional(method))
-            arguments = f"{most} argument" + ("s" if most != 1 else "")
-            passed = (["self"] if own else []) + ([argument] if argument else [])
-            given = f"{len(passed)} ({' and '.join(passed) or 'none'})"
-            message = f"{name} takes {arguments}, and Triton calls it with {given}"
-            yield Finding(file.place(method), message, effect, f"write def {name}({', '.join(passed)}):")
+    for file, method in _methods(model, name):
+        own = _own_arguments(method)
+        if own is None or takes(method, own + bool(argument)):
+            continue
+        most = len(positional(method))
+        arguments = f"{most} argument" + ("s" if most != 1 else "")
+        passed = (["self"] if own else []) + ([argument] if argument else [])
+        given = f"{len(passed)} ({' and '.join(passed) or 'none'})"
+        message = f"{name} takes {arguments}, and Triton calls it with {given}"
+        yield Finding(file.place(method), message, effect, f"write def {name}({', '.join(passed)}):")
 
 
 def _own_arguments(method: Function, on_class: bool = False) -> int | None:
@@ -228,12 +263,10 @@ def _own_arguments(method: Function, on_class: bool = False) -> int | None:
     return int("classmethod" in names or not (on_class or names))
 
 
-def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:
-    for file in model_files(model):
-        for node in file.module.body if file.module else ():
-            if isinstance(node, ast.ClassDef) and node.name == CLASS:
-                yield file, node
-
-
-def _functions(node: ast.ClassDef, name: str) -> Iterator[Function]:
-    return (method for method in node.body if isinstance(method, Function) and method.name == name)
+def _methods(model: Model, name: str) -> Iterator[tuple[PythonFile, Function]]:
+    """Yield the methods of this name, each with its file: of the nearest class that has any."""
+    for first in model_files(model):
+        for home, node in lineage_of(first)[0]:
+            if isinstance(node, ast.ClassDef) and may_bind(node, name):
+                yield from ((home, method) for method in node.body if is_function(method, name))
+                break

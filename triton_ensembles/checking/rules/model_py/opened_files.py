@@ -6,9 +6,9 @@ from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.python.examples import initializing_with_labels
-from triton_ensembles.checking.python.flow import When, flow_of
+from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument
-from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
+from triton_ensembles.checking.python.source import PythonFile, every_file
 from triton_ensembles.checking.python.values import text_of
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
 
@@ -49,40 +49,6 @@ def model_py_relative_file_elsewhere(model: Model) -> Iterator[Finding]:
     for file, call, name in _relative(model):
         if not flow_of(file).when(call).is_certain or not _is_own(model, file, name):
             yield _finding(file, call, name)
-
-
-@rule(
-    "A relative import names a file of the model",
-    source="python_backend r24.10 src/pb_stub.cc StubSetup: model.py is a module of the package 1, its version folder",
-    bad=initializing_with_labels("from .utils import scale"),
-    words="No module named '1.utils'",
-)
-def model_py_relative_import(model: Model) -> Iterator[Finding]:
-    first = {file.path for file in model_files(model)}
-    for file in every_file(model):
-        for node in file.nodes:
-            if not isinstance(node, ast.ImportFrom) or not flow_of(file).when(node).is_certain:
-                continue
-            if node.level > 1 and file.path in first:
-                message = f"{'.' * node.level} leads out of the version folder, which is the topmost package"
-                effect = f"{When.LOAD.effect}: ImportError: attempted relative import beyond top-level package"
-                cure = "write the import without the dots: the model's folder is in sys.path as well"
-                yield Finding(file.place(node), message, effect, cure)
-            folder = file.path.rpartition("/")[0]
-            for name in _missing(model, folder, node) if node.level == 1 else ():
-                message = f"there is no '{name}' in the folder '{folder}'"
-                effect = f"{When.LOAD.effect}: {'ModuleNotFoundError' if node.module else 'ImportError'}"
-                yield Finding(file.place(node), message, effect, f"add {name}.py to the folder, or correct the name")
-
-
-def _missing(model: Model, folder: str, node: ast.ImportFrom) -> list[str]:
-    """Return the names of ``from .NAME import …`` or ``from . import NAME, …`` that the folder does not have."""
-    modules = {child.partition(".")[0] for child in model.children(folder)}
-    if node.module:
-        names = [node.module.partition(".")[0]]
-    else:  # what __init__.py defines is not known
-        names = [] if "__init__" in modules else [alias.name for alias in node.names if alias.name != "*"]
-    return [name for name in names if name not in modules]
 
 
 def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:

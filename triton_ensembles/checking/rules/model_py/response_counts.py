@@ -74,7 +74,7 @@ def _filled(model: Model) -> Iterator[tuple[PythonFile, Function, set[ast.stmt]]
         return
     for file, execute in executes(model):
         returns = [node for node in own_nodes(execute) if isinstance(node, ast.Return)]
-        if len(returns) != 1 or not isinstance(returns[0].value, ast.Name) or gives_away(model, file, execute):
+        if len(returns) != 1 or not isinstance(returns[0].value, ast.Name) or gives_away(file, execute):
             continue
         uses = [_use(file, node) for node in flow_of(file).names(execute, returns[0].value.id)]
         appends: set[ast.stmt] = {use for use in uses if isinstance(use, ast.Expr)}

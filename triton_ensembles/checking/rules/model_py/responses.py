@@ -52,7 +52,7 @@ def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
         ends_first = first is not None and _is_bare(first) and returns[0] is first
         if not ends_first and any(not _is_bare(node) and not _is_of_none(file, node.value) for node in returns):
             continue
-        if gives_away(model, file, execute):
+        if gives_away(file, execute):
             continue
         place = file.place(returns[0] if returns else execute)
         effect = "the model loads, and no request is ever answered: clients wait until their time is over"
@@ -84,7 +84,7 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
                 complaint = "the execute function must return None"
                 cure = "send the responses with request.get_response_sender(), and return nothing"
             else:
-                if returned.complaint == _UNANSWERED and gives_away(model, file, execute):
+                if returned.complaint == _UNANSWERED and gives_away(file, execute):
                     continue
                 message = f"execute returns {returned.words}"
                 complaint = returned.complaint
@@ -100,7 +100,7 @@ def _is_bare(node: ast.Return) -> bool:
 def _is_of_none(file: PythonFile, node: ast.expr | None) -> bool:
     """Return whether the call is of a helper that returns nothing."""
     helper = flow_of(file).helper(node) if isinstance(node, ast.Call) else None
-    return isinstance(helper, ast.FunctionDef) and gives_none(helper)
+    return helper is not None and isinstance(helper.node, ast.FunctionDef) and gives_none(helper.node)
 
 
 def _returned_by(file: PythonFile, execute: Function, node: ast.AST) -> Returned | None:
