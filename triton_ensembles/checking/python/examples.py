@@ -59,10 +59,10 @@ def initializing_with_labels(*lines: str) -> Example:
     return Example(python_model(), {"1/labels.txt": "cat\n", "1/model.py": code})
 
 
-def router(changed: str = "", to: str = "") -> Example:
-    """Return a router that calls the model ``scaler``, in which one text is changed."""
+def router(changed: str = "", to: str = "", *callee: str) -> Example:
+    """Return a router that calls the model ``scaler``, in which one text is changed; its config has more lines."""
     body = ROUTER.replace(changed, to, 1) if changed else ROUTER
     model = class_model(body, "import numpy as np\n\n\n" if "np." in to else "")
-    config = python_model()
+    config = python_model(*callee)
     beside = {"scaler/config.pbtxt": f'name: "scaler"\n{config}', "scaler/1/model.py": script_for(config)}
     return Example(model.config, model.files, beside)

@@ -74,7 +74,6 @@ class Flow:
         self.file = file
         self.parents: dict[ast.AST, ast.AST] = {}
         self._calls: dict[str, list[ast.Call]] = {}
-        self._defined: dict[str, list[Function]] = {}
         self._changed: set[str] = set()  # attributes and names that are assigned to
         self._parameters: set[str] = set()  # of functions and lambdas
         self._uses: dict[str, int] = {}  # of attributes and names
@@ -87,9 +86,7 @@ class Flow:
         self._parted: set[ast.AST] = set()
         self._binders: dict[str, list[ast.AST]] = {}  # which _spans notes
         for node in file.nodes:
-            if isinstance(node, Function):
-                self._defined.setdefault(node.name, []).append(node)
-            elif isinstance(node, ast.arg):
+            if isinstance(node, ast.arg):
                 self._parameters.add(node.arg)
             elif isinstance(node, ast.Name | ast.Attribute):
                 name = name_of(node)
@@ -265,10 +262,8 @@ class Flow:
         if any(name in flow._changed for flow in flows):
             return None
         if isinstance(call.func, ast.Attribute) and is_name(call.func.value, "self"):
-            homes = [flow_of(file) for file in self.homes]
-            found = [Definition(flow.file, node) for flow in homes for node in flow._defined.get(name, ())]
-            is_sure = len(found) == 1 and flow_of(found[0].file).parents.get(found[0].node) in self.lineage
-            definition = found[0] if is_sure else None
+            holder = next((parent for parent, _ in self.above(call) if isinstance(parent, ast.ClassDef)), None)
+            definition = self.defining(name) if holder in self.lineage else None
         else:
             definition = definition_of(self.file, dotted(call.func))
         is_plain = definition and isinstance(definition.node, Function) and not definition.node.decorator_list

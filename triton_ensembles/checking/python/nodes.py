@@ -50,6 +50,11 @@ def method_of(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
+def is_called(node: ast.AST, name: str) -> bool:
+    """Return whether this is a call of ``….name()``."""
+    return isinstance(node, ast.Call) and method_of(node) == name
+
+
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     """Return the argument that is given at ``position`` or by ``name``; None as well when ``*`` or ``**`` hide it."""
     for keyword in call.keywords:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from triton_ensembles.checking.python.bindings import binding_of, value_of
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.nodes import is_name, is_over, name_of, requests_of
+from triton_ensembles.checking.python.nodes import argument, is_name, is_over, name_of, requests_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile
 
 _DEEPEST = 12  # names and calls that lead to others
@@ -18,6 +18,8 @@ class Kind(StrEnum):
     REQUEST = "an InferenceRequest"
     TENSOR = "a pb_utils.Tensor"
     RESPONSE = "an InferenceResponse"
+    RESPONSES = "an iterator of responses"
+    COROUTINE = "a coroutine"
     SENDER = "a response sender"
     ARRAY = "a numpy array"
     LIST = "a list"
@@ -64,15 +66,25 @@ def kind_of(file: PythonFile, node: ast.expr | None, depth: int = 0) -> Kind | N
         if is_name(node.func, "str") and flow_of(file).is_builtin(node.func):
             return Kind.TEXT
         holder = kind_of(file, node.func.value, depth + 1) if isinstance(node.func, ast.Attribute) else None
-        is_decoupled = name_of(node.func) == "exec" and bool(node.args or node.keywords)
-        if holder is Kind.REQUEST and name_of(node.func) == "exec":
-            return None if is_decoupled else Kind.RESPONSE
+        if holder is Kind.REQUEST and name_of(node.func) in ("exec", "async_exec"):
+            return Kind.COROUTINE if name_of(node.func) == "async_exec" else _answer(node)
         return _GIVEN.get((holder, name_of(node.func))) if holder else None
+    if isinstance(node, ast.Await):
+        awaited = value_of(flow_of(file), node.value)
+        return _answer(awaited) if kind_of(file, awaited, depth + 1) is Kind.COROUTINE else None
     if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
         return _element(file, node.value, depth + 1)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return Kind.TEXT
     return _LITERALS.get(type(node)) if node is not None else None
+
+
+def _answer(execution: ast.expr) -> Kind | None:
+    """Return the kind of what ``exec()`` gives, or ``exec(decoupled=True)``."""
+    if not isinstance(execution, ast.Call) or not (execution.args or execution.keywords):
+        return Kind.RESPONSE
+    decoupled = argument(execution, 0, "decoupled")
+    return Kind.RESPONSES if isinstance(decoupled, ast.Constant) and decoupled.value is True else None
 
 
 def _element(file: PythonFile, holder: ast.expr, depth: int) -> Kind | None:

@@ -1,12 +1,14 @@
 """The names of tensors in model.py, compared with those of the config: which others it may have, and who reads them."""
 
 import ast
+from contextlib import suppress
 from functools import lru_cache
 
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import is_changed, method_of
 from triton_ensembles.checking.python.source import PythonFile
-from triton_ensembles.checking.repository import Model
+from triton_ensembles.checking.repository import Model, Repository
+from triton_ensembles.checking.text.unknown import UnknownValueError
 
 
 def output_names(model: Model) -> set[str]:
@@ -42,3 +44,22 @@ def needs_result(file: PythonFile, call: ast.Call, has_unread: bool) -> bool:
     uses = [flow.parents.get(name) for name in names if not is_changed(name)]
     expected = ast.Attribute | ast.Subscript | ast.Call if has_unread else ast.Attribute | ast.Subscript
     return bool(uses) and all(isinstance(use, expected) for use in uses)
+
+
+def needed_outputs(model: Model) -> set[str]:
+    """Return the outputs that another step of an ensemble of the repository reads."""
+    outputs = model.repository.once("outputs that steps read", lambda: _read_outputs(model.repository))
+    return outputs.get(model.name, set()) & {output.name for output in model.config.output}
+
+
+def _read_outputs(repository: Repository) -> dict[str, set[str]]:
+    """Return the outputs of each model, by its name, that a step of an ensemble reads."""
+    outputs: dict[str, set[str]] = {}
+    for model in repository.models:
+        with suppress(UnknownValueError):
+            steps = model.config.ensemble_scheduling.step if model.is_ensemble else ()
+            read = {tensor for member in steps for tensor in member.input_map.values()}
+            for member in steps:
+                names = (output for output, tensor in member.output_map.items() if tensor in read)
+                outputs.setdefault(member.model_name, set()).update(names)
+    return outputs

@@ -70,6 +70,19 @@ OVERRIDDEN = f"{BASE}    def answer(self, request):\n        missing(pb_utils.Te
 OVERRIDDEN = OVERRIDDEN.replace(HEAD, DERIVED)
 
 
+QUIET = f"{HEAD.partition('class')[0]}def quiet(method):\n    def call(*arguments):\n"
+QUIET += "        {}(*arguments)\n    return call\n\n\n"
+QUIET += EXECUTE.replace(HEAD.partition("class")[0], "").replace("    def", "    @quiet\n    def")
+
+
+def asking(line: str, more: str = "") -> str:
+    """A model that asks the model ``good``, with the line that makes its answer."""
+    named = 'model_name="good", requested_output_names=["Y"], inputs=request.inputs()'
+    call = f"call = pb_utils.InferenceRequest({more}{named})"
+    read = 'y = pb_utils.get_output_tensor_by_name(answer, "Y")'
+    return good('y = pb_utils.Tensor("Y", x)', f"{call}\n{IN}{line}\n{IN}{read}").replace("    def", "    async def")
+
+
 # What the checker says (an error or nothing), what the model is, and a part of the answer.
 CASES = {
     "nothing": ("model-py-returns-nothing", EXECUTE + LIST + LOOP, UNANSWERED),
@@ -92,6 +105,18 @@ CASES = {
     "without-self": ("model-py-helper-arguments", good('"Y", x', '"Y", self.twice(x)') + PLAIN, "takes 1 positional"),
     "unset": ("model-py-attribute", good('"Y", x', '"Y", x * self.factor'), "has no attribute 'factor'"),
     "asked-first": ("", good("y =", f"if hasattr(request, 'priority'):\n    {IN}request.priority()\n{IN}y ="), RIGHT),
+    "append-kept": (USE, good("responses.append", "responses = responses.append"), UNANSWERED),
+    "append-kept-elsewhere": ("", good("responses.append", "_ = responses.append"), RIGHT),
+    "quiet": ("model-py-decorator-drops", QUIET.format("method") + GOOD, UNANSWERED),
+    "loud": ("", QUIET.format("return method") + GOOD, RIGHT),
+    "exec-awaited": (USE, asking("answer = await call.exec()"), "can't be used in 'await' expression"),
+    "exec-not-awaited": (USE, asking("answer = call.async_exec()"), "no attribute 'output_tensors'"),
+    "async-exec": ("", asking("answer = await call.async_exec()"), RIGHT),
+    "iterator": (USE, asking("answer = call.exec(decoupled=True)"), "no attribute 'output_tensors'"),
+    "iterated": ("", asking(f"for answer in call.exec(decoupled=True):\n    {IN}break"), RIGHT),
+    "uncalled": (USE, asking(f"answer = call.exec()\n{IN}if answer.has_error: raise ValueError"), "ValueError"),
+    "id": (ARGUMENTS, asking("answer = call.exec()", "request_id=7, "), CONSTRUCTOR),
+    "version": (ARGUMENTS, asking("answer = call.exec()", "model_version='1', "), CONSTRUCTOR),
     "good": ("", EXECUTE + GOOD, RIGHT),
     "relative": ("", EXECUTE.replace("import", "from . import model\nimport", 1) + GOOD, RIGHT),
     "kinds": ("", f"{HEAD}{KINDS}{EXECUTE.removeprefix(HEAD)}{GOOD}", RIGHT),
@@ -123,7 +148,8 @@ def test_the_server_does_what_the_checker_says(name: str, server: ModelLoader, t
     """Otherwise a model that fails every request is built, or one that answers is refused."""
     rule, code, words = CASES[name]
     stage(Example(python_model(), {"1/model.py": code}), tmp_path, name)
+    stage(Example(python_model(), {"1/model.py": CASES["good"][1]}), tmp_path, "good")
     assert {fault.rule for fault in faults(tmp_path) if fault.severity is Severity.ERROR} == ({rule} if rule else set())
-    assert server.load_surely(name).loaded
+    assert server.load_surely(name).loaded and server.load_surely("good").loaded
     answer = _answer(server, name, seconds=60 if words else 3)
     assert words in answer and bool(words) == bool(answer), answer

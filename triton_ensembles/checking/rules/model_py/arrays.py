@@ -4,16 +4,16 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.checking.config_tensors import type_name
-from triton_ensembles.checking.examples import HEAD, io_tensor, python_model
+from triton_ensembles.checking.examples import HEAD, ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.python.definitions import CLASS
 from triton_ensembles.checking.python.dtypes import COMPLEX, TEXTS, dtype_of_array
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call
-from triton_ensembles.checking.python.tensor_names import completed_names
+from triton_ensembles.checking.python.tensor_names import completed_names, needed_outputs
 from triton_ensembles.checking.python.values import text_of
-from triton_ensembles.checking.rule import Example, Finding, Model, rule, warning
+from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule
 
 _TEXT_OUTPUT = io_tensor("Y", "STRING")
 GOOD = class_model()
@@ -22,6 +22,9 @@ GOOD = class_model()
 def _answering(change: str, outputs: str) -> Example:
     code = EXECUTE.replace("x.as_numpy()", f"x.as_numpy(){change}")
     return Example(python_model(outputs=outputs), {"1/model.py": f"{HEAD}class {CLASS}:\n{code}"})
+
+
+_WIDE = f"{HEAD}class {CLASS}:\n{EXECUTE.replace('as_numpy()', 'as_numpy().astype(float)')}"
 
 
 @rule(
@@ -40,10 +43,14 @@ def model_py_array_dtype(model: Model) -> Iterator[Finding]:
             yield Finding(file.place(call), message, f"{when.effect}: NumPy dtype is not supported", cure)
 
 
-@warning(
+@rule(
     "The outputs of model.py have the data types that the config says",
     source="measured on 2.51.0: the answer has the array's own type, and the next step of an ensemble refuses it",
-    bad=_answering('.astype("float64")', io_tensor("Y")),
+    lower=Severity.WARNING,
+    bad=Example(
+        ensemble(step("widens", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"})),
+        beside={"widens/config.pbtxt": python_model(), "widens/1/model.py": _WIDE},
+    ),
 )
 def model_py_output_dtype(model: Model) -> Iterator[Finding]:
     if model.is_completed:
@@ -58,9 +65,10 @@ def model_py_output_dtype(model: Model) -> Iterator[Finding]:
             continue
         if flow_of(file).when(call, loops_run=True) is not When.PERHAPS:
             message = f"the array of '{name}' is of type {dtype}, and the config says {says}"
+            is_needed = name in needed_outputs(model) and flow_of(file).when(call, loops_run=True) is When.REQUEST
             effect = f"a step that gets it refuses it: inference input data-type is '{dtype}', model expects '{says}'"
             cure = f"write astype of the config's type, or data_type: TYPE_{dtype.replace('BYTES', 'STRING')}"
-            yield Finding(file.place(call), message, effect, cure)
+            yield Finding(file.place(call), message, effect, cure, None if is_needed else Severity.WARNING)
 
 
 def _tensors(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:

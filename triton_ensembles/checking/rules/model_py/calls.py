@@ -3,12 +3,15 @@
 import ast
 from collections.abc import Iterator
 
+from triton_ensembles.checking.config_tensors import type_name
+from triton_ensembles.checking.python.dtypes import dtype_of_array
 from triton_ensembles.checking.python.examples import ROUTER, router
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.model_calls import ModelCall, elements_of, known_calls, model_calls
-from triton_ensembles.checking.python.nodes import argument, hides_arguments
+from triton_ensembles.checking.python.nodes import argument, hides_arguments, is_called, method_of, name_of
+from triton_ensembles.checking.python.objects import Kind, kind_of
 from triton_ensembles.checking.python.source import UTILS
-from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Severity, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker
 from triton_ensembles.ground.spelling import listed, suggestion
 
@@ -26,7 +29,7 @@ _EARLY = """\
 GOOD = router()
 
 
-@rule("Every model that a model.py calls is in the repository", bad=router("scaler", "scalar"), lower=Severity.WARNING)
+@rule("Every model that a model.py calls is in the repository", bad=router("scaler", "scalar"))
 def model_py_called_model(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
     models = [model for repository in repositories for model in repository.models]
     known = {name for model in models for name in (model.folder, model.name)}
@@ -40,28 +43,51 @@ def model_py_called_model(repositories: tuple[Repository, ...], destination: Des
             if any(name == f"{UTILS}.load_model" for _, name in call.file.calls()):  # it may bring its own models
                 continue
             for name in call.names or ():
-                if name not in known and flow_of(call.file).when(call.node, loops_run=True) is not When.PERHAPS:
-                    meant = suggestion(name, known)
+                meant = suggestion(name, known)
+                if name in known or (not meant and _falls_back(call)):
+                    continue
+                if flow_of(call.file).when(call.node, loops_run=True) is not When.PERHAPS:
                     message = f"this calls the model '{name}', which is not in the repository"
                     effect = f"the request fails, unless another repository has it: Model '{name}' is not ready"
-                    severity = None if meant else Severity.WARNING
                     cure = meant or "add the model, or correct the name"
-                    yield Finding(call.file.place(call.node), message, effect, cure, severity)
+                    yield Finding(call.file.place(call.node), message, effect, cure)
 
 
-@rule("A call gives the called model its inputs", bad=router('pb_utils.Tensor("X", x)', 'pb_utils.Tensor("x", x)'))
+def _falls_back(call: ModelCall) -> bool:
+    """Return whether its file asks has_error() of an answer, and goes on without it."""
+    for node in call.file.nodes:
+        if isinstance(node, ast.If | ast.IfExp) and any(is_called(part, "has_error") for part in ast.walk(node.test)):
+            parts = list(ast.walk(node))
+            names = {getattr(part, "arg", None) if isinstance(part, ast.keyword) else name_of(part) for part in parts}
+            if not (names & {"error", "TritonError"} - {"has_error"}) and not any(
+                isinstance(part, ast.Raise) for part in parts
+            ):
+                return True
+    return False
+
+
+@rule(
+    "A call gives the called model its inputs, of their types",
+    bad=router('pb_utils.Tensor("X", x)', 'pb_utils.Tensor("x", x)'),
+)
 def model_call_input(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
-        tensors = _tensors(call)
+        tensors = _tensors(model, call)
         known = {tensor.name for tensor in callee.config.input}
         if tensors is None or callee.config.HasField("sequence_batching"):
             continue
-        for node, name in tensors:
+        types = {tensor.name: _datatype(tensor.data_type) for tensor in callee.config.input}
+        for node, name, datatype in tensors:
+            wanted = types.get(name, "")
+            if "INVALID" not in (datatype, wanted) and datatype and wanted and datatype != wanted:
+                message = f"the input '{name}' of this call is {datatype}, and the model '{callee.name}' takes {wanted}"
+                effect = f"{_LOADS}inference input '{name}' data-type is '{datatype}', but model expects '{wanted}'"
+                yield Finding(call.file.place(node), message, effect, "make a pb_utils.Tensor of an array of this type")
             if name not in known:
                 message = f"the model '{callee.name}' has no input '{name}'"
                 effect = f"{_LOADS}unexpected inference input '{name}' for model '{callee.name}'"
                 yield Finding(call.file.place(node), message, effect, _meant(name, known))
-        names = {name for _, name in tensors}
+        names = {name for _, name, _ in tensors}
         missing = [tensor.name for tensor in callee.config.input if not tensor.optional and tensor.name not in names]
         if missing and names <= known:
             message = f"this call lacks the input {listed(missing)} of the model '{callee.name}'"
@@ -81,6 +107,30 @@ def model_call_output(model: Model) -> Iterator[Finding]:
 
 
 @rule(
+    "Decoupled models, and those of sequences, are called as such",
+    bad=router("", "", "model_transaction_policy { decoupled: true }"),
+)
+def model_call_kind(model: Model) -> Iterator[Finding]:
+    for call, callee in known_calls(model):
+        if callee.config.model_transaction_policy.decoupled:
+            for execution in call.executions():
+                if not execution.args and not execution.keywords:
+                    message = f"the model '{callee.name}' is decoupled: it may send any number of responses"
+                    effect = f"{_LOADS}the model uses the decoupled transaction policy"
+                    cure = f"write for response in ….{method_of(execution)}(decoupled=True):"
+                    yield Finding(call.file.place(execution), message, effect, cure)
+        given = argument(call.node, 1, "correlation_id")
+        is_zero = isinstance(given, ast.Constant) and given.value in (0, "")
+        if callee.config.HasField("sequence_batching") and (
+            is_zero or (given is None and not hides_arguments(call.node))
+        ):
+            message = f"the model '{callee.name}' takes sequences, and this call has no correlation_id"
+            effect = f"{_LOADS}must specify a non-zero or non-empty correlation ID"
+            cure = "give it correlation_id=request.correlation_id() and the flags of the request"
+            yield Finding(call.file.place(call.node), message, effect, cure)
+
+
+@rule(
     "Models are called while a request is answered",
     bad=router(ROUTER, _EARLY + ROUTER),
     words="BLS is only supported during the 'execute' function",
@@ -95,20 +145,33 @@ def model_call_early(model: Model) -> Iterator[Finding]:
                 yield Finding(call.file.place(execution), message, cure="call it in execute, for the first request")
 
 
-def _tensors(call: ModelCall) -> list[tuple[ast.expr, str]] | None:
-    """Return the node and the name of each input of a call; None if they are not all known."""
-    inputs = elements_of(call.file, argument(call.node, 2, "inputs"))
+def _tensors(model: Model, call: ModelCall) -> list[tuple[ast.expr, str, str]] | None:
+    """Return the node, the name and the datatype ("" if unknown) of each input; None if they are not all known."""
+    node = argument(call.node, 2, "inputs")
+    own = {} if model.is_completed else {tensor.name: _datatype(tensor.data_type) for tensor in model.config.input}
+    value = call.value(node)
+    if isinstance(value, ast.Call) and method_of(value) == "inputs" and kind_of(call.file, value) is Kind.LIST:
+        has_all = own and not any(tensor.optional for tensor in model.config.input)  # a request may lack these
+        return [(value, name, datatype) for name, datatype in own.items()] if has_all else None
+    inputs = elements_of(call.file, node)
     if inputs is None or hides_arguments(call.node):
         return None
-    tensors: list[tuple[ast.expr, str]] = []
+    tensors: list[tuple[ast.expr, str, str]] = []
     for element in inputs:
         value = call.value(element)
-        position = _NAME_OF.get(call.file.full_name(value.func)) if isinstance(value, ast.Call) else None
-        name = call.name_in(value, position, "name") if isinstance(value, ast.Call) and position is not None else None
+        function = call.file.full_name(value.func) if isinstance(value, ast.Call) else ""
+        name = call.name_in(value, _NAME_OF[function], "name") if function in _NAME_OF else None  # type: ignore[arg-type]
         if value is None or name is None:
             return None
-        tensors.append((value, name))
+        is_new = _NAME_OF[function] == 0
+        dtype = dtype_of_array(call.file, argument(value, 1, "")) if is_new else own.get(name, "")  # type: ignore[arg-type]
+        tensors.append((value, name, dtype))
     return tensors
+
+
+def _datatype(data_type: int) -> str:
+    """Return a data type of a config as KServe v2 has it."""
+    return type_name(data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
 
 
 def _meant(name: str, known: set[str]) -> str:

@@ -2,17 +2,15 @@
 
 import ast
 from collections.abc import Iterator
-from contextlib import suppress
 
 from triton_ensembles.checking.config_tensors import sequence_inputs
-from triton_ensembles.checking.examples import HEAD, ensemble, io_tensor, python_model, script_model, step
+from triton_ensembles.checking.examples import HEAD, Y, ensemble, io_tensor, python_model, script_model, step
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument, method_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files, every_call, model_files
-from triton_ensembles.checking.python.tensor_names import completed_names, needs_result, output_names
+from triton_ensembles.checking.python.tensor_names import completed_names, needed_outputs, needs_result, output_names
 from triton_ensembles.checking.python.values import texts_of
-from triton_ensembles.checking.rule import Example, Finding, Model, Repository, rule, warning
-from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule, warning
 from triton_ensembles.ground.spelling import listed, nearest, only_near
 
 # Measured on 2.51.0, through SageMaker's route.
@@ -29,6 +27,7 @@ class TritonPythonModel:
             responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]))
         return responses
 """
+_MASKED = f"{Y}, {io_tensor('MASK')}"
 _MISNAMED = _BODY.replace('Tensor("Y"', 'Tensor("y"')
 GOOD = script_model(_BODY)
 _OPTIONAL = python_model(inputs=io_tensor("X", more="optional: true"))
@@ -111,7 +110,7 @@ def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
     for first in model_files(model):
         files = all_files(model, first)
         outputs = _all_made(files)
-        if outputs is None or bool(_needed_outputs(model) - outputs) is not needed:
+        if outputs is None or bool(needed_outputs(model) - outputs) is not needed:
             continue
         if known <= outputs:
             continue  # a tensor too many is dropped, and the answer is complete
@@ -126,29 +125,17 @@ def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
                         yield Finding(file.place(call), message, effect, cure, edits=edits)
 
 
-def _needed_outputs(model: Model) -> set[str]:
-    """Return the outputs that another step of an ensemble of the repository reads."""
-    outputs = model.repository.once("outputs that steps read", lambda: _read_outputs(model.repository))
-    return outputs.get(model.name, set()) & {output.name for output in model.config.output}
-
-
-def _read_outputs(repository: Repository) -> dict[str, set[str]]:
-    """Return the outputs of each model, by its name, that a step of an ensemble reads."""
-    outputs: dict[str, set[str]] = {}
-    for model in repository.models:
-        with suppress(UnknownValueError):
-            steps = model.config.ensemble_scheduling.step if model.is_ensemble else ()
-            read = {tensor for member in steps for tensor in member.input_map.values()}
-            for member in steps:
-                names = (output for output, tensor in member.output_map.items() if tensor in read)
-                outputs.setdefault(member.model_name, set()).update(names)
-    return outputs
-
-
-@warning(
+@rule(
     "model.py makes all the outputs that the config has",
     source="python_backend r24.10 pb_stub.cc; measured on 2.51.0",
-    bad=script_model(_BODY, f"output [ {io_tensor('MASK')} ]"),
+    lower=Severity.WARNING,
+    bad=Example(
+        ensemble(step("lacks", {"X": "X"}, {"MASK": "T"}), step("scale", {"X": "T"}, {"Y": "Y"})),
+        beside={
+            "lacks/config.pbtxt": python_model(outputs=f"{Y}, {io_tensor('MASK')}"),
+            "lacks/1/model.py": HEAD + _BODY,
+        },
+    ),
 )
 def model_py_output_missing(model: Model) -> Iterator[Finding]:
     for first in model_files(model):
@@ -164,8 +151,9 @@ def model_py_output_missing(model: Model) -> Iterator[Finding]:
                 cure = (
                     f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt'
                 )
-                effect = _STEP_FAILS if output.name in _needed_outputs(model) else _DROPPED
-                yield Finding(model.at("output", number, "name"), message, effect, cure)
+                is_needed = output.name in needed_outputs(model)
+                effect, severity = (_STEP_FAILS, None) if is_needed else (_DROPPED, Severity.WARNING)
+                yield Finding(model.at("output", number, "name"), message, effect, cure, severity)
 
 
 def _runs(file: PythonFile, call: ast.Call) -> bool:

@@ -3,12 +3,13 @@
 import ast
 from collections.abc import Iterator
 
+from triton_ensembles.checking.python.bindings import assigned
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected, is_guarded
 from triton_ensembles.checking.python.flow import Misuse, flow_of
-from triton_ensembles.checking.python.nodes import is_changed
+from triton_ensembles.checking.python.nodes import argument, is_changed, method_of, name_of
 from triton_ensembles.checking.python.objects import Kind, kind_of
-from triton_ensembles.checking.python.source import PythonFile, every_file
+from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
 from triton_ensembles.checking.rule import Finding, Model, Severity, rule
 from triton_ensembles.ground.spelling import nearest
 from triton_ensembles.triton.backends import STUB_BRANCHES
@@ -19,6 +20,8 @@ _METHODS = {
     "set_release_flags is_cancelled preferred_memory exec async_exec get_response_sender",
     Kind.TENSOR: "name as_numpy shape triton_dtype is_cpu to_dlpack from_dlpack",
     Kind.RESPONSE: "output_tensors has_error error parameters",
+    Kind.RESPONSES: "cancel",
+    Kind.COROUTINE: "send throw close cr_await cr_code cr_frame cr_origin cr_running cr_suspended",
     Kind.SENDER: "send is_cancelled",
     # The attributes of numpy's arrays, of numpy 1 and 2.
     Kind.ARRAY: "T all any argmax argmin argpartition argsort astype base byteswap choose clip compress conj "
@@ -30,6 +33,14 @@ _METHODS = {
     Kind.LIST: " ".join(dir(list)),
 }
 _KNOWN = {kind: frozenset(names.split()) for kind, names in _METHODS.items()}
+_CURES = {
+    Kind.RESPONSES: "read them in a loop: for response in ….exec(decoupled=True):",
+    Kind.COROUTINE: "write await before async_exec()",
+}
+# Whose methods are nothing to ask for without calling them.
+_OF_TRITON = (Kind.REQUEST, Kind.TENSOR, Kind.RESPONSE, Kind.SENDER)
+_IN_PLACE = ("append", "extend", "insert", "sort", "reverse", "clear", "remove")  # methods of lists that return None
+_READERS = {"get_input_tensor_by_name": Kind.REQUEST, "get_output_tensor_by_name": Kind.RESPONSE}
 # What people write for them.
 _USUAL: dict[tuple[Kind, str], str] = {
     **{(Kind.TENSOR, name): "as_numpy()" for name in ("numpy", "to_numpy", "asnumpy", "data", "tolist")},
@@ -51,19 +62,62 @@ def model_py_object_use(model: Model) -> Iterator[Finding]:
     """Yield a warning where the line may never run."""
     for file in every_file(model):
         for node in file.nodes if not is_guarded(file) else ():
-            if not isinstance(node, ast.Attribute) or is_changed(node) or node.attr.startswith("__"):
-                continue
             misuse = _misuse(file, node)
             if misuse and not is_expected(file, node):
                 when = flow_of(file).when(node, loops_run=True)
                 yield misuse.finding(file.place(node), when, when.is_certain)
 
 
-def _misuse(file: PythonFile, node: ast.Attribute) -> Misuse | None:
-    kind = kind_of(file, node.value)
-    if kind is None or kind not in _KNOWN or node.attr in _KNOWN[kind]:
+def _misuse(file: PythonFile, node: ast.AST) -> Misuse | None:
+    if isinstance(node, ast.Await):
+        if (kind := kind_of(file, node.value)) in (Kind.RESPONSE, Kind.RESPONSES):
+            error = f"TypeError: {kind} can't be used in 'await' expression"
+            return Misuse("exec() is no coroutine", error, "write await ….async_exec()")
+    elif isinstance(node, ast.Call):
+        module, _, function = file.full_name(node.func).rpartition(".")
+        wanted, kind = _READERS.get(function) if module == UTILS else None, kind_of(file, argument(node, 0, ""))
+        if wanted and kind not in (None, wanted):
+            cure = _CURES.get(kind or wanted, f"give it {wanted}")
+            return Misuse(f"{function} takes {wanted}, and gets {kind}", "AttributeError", cure)
+    elif isinstance(node, ast.Assign):
+        return _kept_none(file, node)
+    elif isinstance(node, ast.Attribute) and not is_changed(node) and not node.attr.startswith("__"):
+        return _misused(file, node)
+    return None
+
+
+def _kept_none(file: PythonFile, node: ast.Assign) -> Misuse | None:
+    """Return the misuse of ``name = names.append(…)``, whose name is used afterwards."""
+    call, target = node.value, node.targets[0]
+    if not isinstance(call, ast.Call) or method_of(call) not in _IN_PLACE or not isinstance(target, ast.Name):
         return None
+    flow, holder = flow_of(file), call.func.value  # type: ignore[attr-defined]
+    function = flow.function(node)
+    stores = [use for use in flow.names(function, name_of(holder)) if is_changed(use) and use is not target]
+    are_lists = (kind_of(file, assigned(flow, use)) is Kind.LIST for use in stores)
+    uses = [use for use in flow.names(function, target.id) if not is_changed(use) and use is not holder]
+    if not isinstance(holder, ast.Name) or not stores or not uses or not all(are_lists):
+        return None
+    method = method_of(call)
+    return Misuse(
+        f"{method} of a list returns None, which this line keeps in '{target.id}'",
+        f"'{target.id}' is None",
+        f"write {holder.id}.{method}(…) alone",
+    )
+
+
+def _misused(file: PythonFile, node: ast.Attribute) -> Misuse | None:
+    kind = kind_of(file, node.value)
+    if kind is None or kind not in _KNOWN:
+        return None
+    if node.attr in _KNOWN[kind]:
+        parent = flow_of(file).parents.get(node)
+        is_asked = isinstance(parent, ast.BoolOp | ast.UnaryOp | ast.Assert) or getattr(parent, "test", None) is node
+        if kind not in _OF_TRITON or not is_asked:
+            return None
+        error = f"{node.attr} is always true"
+        return Misuse(f"{node.attr} is a method, and nothing calls it here", error, f"write {node.attr}()")
     near = nearest(node.attr, _KNOWN[kind])
     meant = _USUAL.get((kind, node.attr)) or near
-    cure = f"write {meant}" if meant else f"it has {', '.join(sorted(_KNOWN[kind]))}"
+    cure = _CURES.get(kind) or (f"write {meant}" if meant else f"it has {', '.join(sorted(_KNOWN[kind]))}")
     return Misuse(f"{kind} has no '{node.attr}'", f"AttributeError: object has no attribute '{node.attr}'", cure)

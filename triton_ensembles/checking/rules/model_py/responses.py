@@ -4,17 +4,26 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
+from triton_ensembles.checking.python.definitions import definition_of
+from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.checking.python.execute import executes, gives_away, gives_none
 from triton_ensembles.checking.python.flow import When, flow_of, may_end_before
-from triton_ensembles.checking.python.nodes import Function, is_changed, is_none, name_of, own_nodes
+from triton_ensembles.checking.python.nodes import Function, dotted, is_changed, is_name, is_none, name_of, own_nodes
 from triton_ensembles.checking.python.objects import Kind, kind_of
-from triton_ensembles.checking.python.source import PythonFile
+from triton_ensembles.checking.python.source import PythonFile, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"
 GOOD = class_model()
+_QUIET = """def quiet(method):
+    def call(*arguments):
+        RETURN method(*arguments)
+
+    return call
+
+
+"""
 _LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
 _DEEPEST = 3  # names that lead to names
 _NO_LISTS = ("tuple", "dict", "set", "map", "filter", "zip", "iter")
@@ -91,6 +100,30 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
                 cure = "return a list with one InferenceResponse for each request"
             yield Finding(file.place(node), message, f"{When.REQUEST.effect}: {complaint}", cure)
             break
+
+
+@rule(
+    "A decorator of execute returns what execute returns",
+    bad=class_model(EXECUTE.replace("    def", "    @quiet\n    def"), _QUIET.replace("RETURN ", "")),
+    good=class_model(EXECUTE.replace("    def", "    @quiet\n    def"), _QUIET.replace("RETURN ", "return ")),
+)
+def model_py_decorator_drops(model: Model) -> Iterator[Finding]:
+    for file in model_files(model) if not model.config.model_transaction_policy.decoupled else ():
+        home, execute = flow_of(file).defining("execute") or (file, None)
+        for decorator in execute.decorator_list if isinstance(execute, Function) else ():
+            known = definition_of(home, dotted(decorator))
+            inner = [node for node in known.node.body if isinstance(node, Function)] if known else []
+            is_wrapper = known and isinstance(known.node, Function) and isinstance(known.node.body[-1], ast.Return)
+            if not is_wrapper or len(inner) != 1 or not isinstance(inner[0], ast.FunctionDef):
+                continue
+            is_returned = known and is_name(getattr(known.node.body[-1], "value", None), inner[0].name)
+            is_plain = all(name_of(getattr(part, "func", part)) == "wraps" for part in inner[0].decorator_list)
+            if is_returned and is_plain and gives_none(inner[0]) and not gives_away(home, execute):
+                message = (
+                    f"{inner[0].name} of the decorator {dotted(decorator)} returns nothing, so neither does execute"
+                )
+                effect = "the model loads, and no request is ever answered: clients wait until their time is over"
+                yield Finding(home.place(decorator), message, effect, "return there what the wrapped function returns")
 
 
 def _is_bare(node: ast.Return) -> bool:
