@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
+from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.imports import Import
 from triton_ensembles.checking.python.source import UTILS, PythonFile, adds_folders, all_files, has_own, model_files
 from triton_ensembles.checking.repository import Model
@@ -56,6 +57,13 @@ def effect_without(module: Import) -> str:
     return f"ModuleNotFoundError: No module named '{module.package}', {when}{unless}"
 
 
+def _is_never_run(file: PythonFile, function: str) -> bool:
+    """Return whether nothing in the model's files names a function that Python and Triton do not call either."""
+    is_called = function in ("", "initialize", "execute", "finalize", "auto_complete_config")
+    is_called = is_called or function.startswith("__")
+    return not is_called and not any(flow_of(part).is_used(function) for part in file.together)
+
+
 def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     """The packages from outside of the model, each once: where it is needed soonest, which is when a file is loaded,
     and where nothing stands in for it."""
@@ -66,7 +74,7 @@ def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
                 known = first_uses.get(module.package)
                 if known and (known[1].later, bool(known[1].instead_of)) <= (module.later, bool(module.instead_of)):
                     continue
-                if module.package in _OF_THE_STUB or not module.certain:
+                if module.package in _OF_THE_STUB or not module.certain or _is_never_run(file, module.function):
                     continue
                 if not any(has_own(model, first, name) for name in module.alternatives):
                     first_uses[module.package] = file, replace(module, elsewhere=adds_folders(model, first))

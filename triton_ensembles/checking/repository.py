@@ -272,7 +272,9 @@ class Repository:
     def is_one_model(self) -> bool:
         """Return whether the path is a model itself: it has a config.pbtxt, or a version folder and no model below."""
         if self.tree.get(CONFIG) is not None:
-            return True
+            folders = self.tree.folders() if self.form is Form.FOLDER else []
+            are_models = any(self.tree.get(join(name, CONFIG)) for name in folders)
+            return not are_models or any(name.isdecimal() for name in folders)
         names = [name for name in self.tree.folders() if self.tree.get(join(name, CONFIG)) is None]
         files = [file for name in names if name.isdecimal() for file in self.tree.children(name)]
         return self.form is Form.FOLDER and any(file.startswith("model.") for file in files)

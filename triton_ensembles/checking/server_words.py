@@ -73,6 +73,8 @@ def code_place(words: str, probe: Probe) -> Place | None:
 
 def place_in(words: str, model: Model, method: str = "") -> Place:
     """Return the field of its config that ``words`` are about, or else the model's ``method``, code or config."""
+    if "warmup" in words.replace("_", "") and len(model.file.config.model_warmup):
+        return model.at("model_warmup")
     if model.is_python and (versions := sorted(model.versions)):
         path = f"{model.versions[versions[-1]]}/{model.backend.file}"
         return Place(model.place(path).path, _line_that_says(words, model, path) or _line_of(method, model, path))

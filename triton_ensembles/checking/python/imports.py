@@ -20,7 +20,7 @@ class Import:
     ``certain`` is false where the file itself expects that it may be missing: inside ``if``, or where a ``try`` or a
     ``with suppress(…)`` catches that. ``instead_of`` is the package without which a handler imports this one.
     ``later`` is true inside a function: it fails when the function is called, not when the model is loaded.
-    ``elsewhere`` is true where the model adds folders to ``sys.path``, which may have it.
+    ``function`` is the outermost one that it is in, if nothing decorates that. ``elsewhere`` is true where the model adds folders to ``sys.path``, which may have it.
     """
 
     package: str
@@ -30,6 +30,7 @@ class Import:
     later: bool = False
     instead_of: str = ""
     elsewhere: bool = False
+    function: str = ""
 
     @property
     def alternatives(self) -> tuple[str, ...]:
@@ -54,7 +55,8 @@ def imports_of(module: ast.Module, full_name: Callable[[ast.expr], str], *, dyna
         if isinstance(node, ast.If) or (isinstance(node, With) and _suppresses(node, full_name)):
             here = replace(here, certain=False)
         elif isinstance(node, Function | ast.Lambda):
-            here = replace(here, later=True)
+            own = "" if isinstance(node, ast.Lambda) or node.decorator_list else node.name
+            here = replace(here, later=True, function=here.function if here.later else own)
         if dynamic or not isinstance(node, ast.expr):
             waiting += reversed([(child, here) for child in ast.iter_child_nodes(node)])
 

@@ -20,6 +20,16 @@ def is_name(node: ast.AST | None, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def is_main(node: ast.AST) -> TypeGuard[ast.If]:
+    """Return whether this is ``if __name__ == "__main__":``."""
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+        return False
+    sides = [node.test.left, *node.test.comparators]
+    texts = [side.value for side in sides if isinstance(side, ast.Constant)]
+    is_equal = len(sides) == 2 and isinstance(node.test.ops[0], ast.Eq)
+    return is_equal and texts == ["__main__"] and any(is_name(side, "__name__") for side in sides)
+
+
 def is_function(node: ast.AST, name: str) -> TypeGuard[Function]:
     return isinstance(node, Function) and node.name == name
 

@@ -2,7 +2,7 @@
 
 import ast
 
-from triton_ensembles.checking.python.nodes import Function, defined_names, is_changed, is_name
+from triton_ensembles.checking.python.nodes import Function, defined_names, is_changed
 
 _BINDING = ("globals", "exec", "setattr")
 
@@ -13,9 +13,6 @@ def bound_names(top: ast.Module | ast.ClassDef) -> frozenset[str] | None:
     waiting: list[ast.AST] = list(top.body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.If) and _is_main_guard(node.test):
-            waiting += node.orelse  # Triton imports the file, so that its name is another one
-            continue
         names.update(defined_names(node))
         if isinstance(node, ast.Name) and is_changed(node):
             names.add(node.id)
@@ -32,12 +29,3 @@ def bound_names(top: ast.Module | ast.ClassDef) -> frozenset[str] | None:
 def may_bind(top: ast.Module | ast.ClassDef, name: str) -> bool:
     names = bound_names(top)
     return names is None or name in names
-
-
-def _is_main_guard(test: ast.expr) -> bool:
-    """Return whether this is ``__name__ == "__main__"``."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) > 1:
-        return False
-    sides = (test.left, test.comparators[0])
-    texts = [side.value for side in sides if isinstance(side, ast.Constant)]
-    return texts == ["__main__"] and any(is_name(side, "__name__") for side in sides)

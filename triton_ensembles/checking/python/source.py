@@ -11,7 +11,7 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.fault import Edit, Place
 from triton_ensembles.checking.packages import packages_in
 from triton_ensembles.checking.python.imports import DYNAMIC, Import, imports_of
-from triton_ensembles.checking.python.nodes import dotted
+from triton_ensembles.checking.python.nodes import dotted, is_main
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.source_budget import PythonBudget
@@ -287,6 +287,8 @@ def _parse(data: bytes) -> ast.Module | ParseError:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             module = ast.parse(data)
+            # Triton imports the file, so that its name is another one.
+            module.body = [inner for node in module.body for inner in (node.orelse if is_main(node) else [node])]
             if len(data) <= _MOST_COMPILED:
                 compile(module, MODEL_PY, "exec", dont_inherit=True)  # return outside of functions …
             return module

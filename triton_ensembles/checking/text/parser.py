@@ -29,6 +29,7 @@ from triton_ensembles.ground.spelling import choices, nearest, only_near
 from triton_ensembles.triton.model_config import ModelConfig
 
 _PROSE = re.compile(r"[^\n:={}\[\]]*(?:\n|\Z)")
+_SPACED = re.compile(r"\w+(?:[ \t]+\w+)+(?=\s*[:\[{])")
 _HYPHENATED = re.compile(r"[A-Za-z]\w*(?:-[A-Za-z]\w*)+(?=\s*[:{\[])")
 
 
@@ -125,6 +126,9 @@ class _Parser(ValueReading):
         name, wrong = self.tokens.now, self._wrong
         hyphen = self.text.startswith("-", name.offset + len(name.text))
         hyphenated = _HYPHENATED.match(self.text, name.offset) if hyphen else None
+        spaced = _SPACED.match(self.text, name.offset)
+        if spaced and re.sub(r"\s+", "_", spaced[0]) in message.DESCRIPTOR.fields_by_name:
+            hyphenated = spaced
         if hyphenated:  # as YAML has them: instance-group
             name = name._replace(text=hyphenated[0])
         descriptor = self._named(message, name)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from triton_ensembles.checking.config_tensors import missing_or_short, same_shape, type_name
+from triton_ensembles.checking.config_tensors import missing_or_short, same_shape, sequence_inputs, type_name
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
 from triton_ensembles.checking.rule import Example, Finding, Model, rule
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.ground.spelling import listed, suggestion
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
 REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests also pass"
@@ -90,15 +90,18 @@ def warmup_input_differs(model: Model) -> Iterator[Finding]:
     words="missing required input(s) …",
 )
 def warmup_inputs_missing(model: Model) -> Iterator[Finding]:
+    inputs = {tensor.name for tensor in model.config.input} | sequence_inputs(model)
     required = [tensor.name for tensor in model.config.input if not tensor.optional]
     for path, sample in _samples(model):
         missing = [name for name in required if name not in sample.inputs]
-        if missing:
-            guesses = [
-                f"did you mean '{guess}'?" for guess in (nearest(name, missing) for name in sample.inputs) if guess
-            ]
+        other = next((name for name in sorted(sample.inputs) if name not in inputs), None) if missing else None
+        if other is not None:
+            message = f"the warm-up sample '{sample.name}' has an input '{other}', and the model has none of this name"
+            cure = suggestion(other, missing) or f"it has {listed(inputs)}"
+            yield Finding(model.at(*path, "inputs", other), message, cure=cure)
+        elif missing:
             message = f"the warm-up sample '{sample.name}' lacks the input {listed(missing)}"
-            cure = guesses[0] if guesses else f'write inputs {{ key: "{missing[0]}", value {{ … }} }}'
+            cure = f'write inputs {{ key: "{missing[0]}", value {{ … }} }}'
             yield Finding(model.at(*path), message, cure=cure)
 
 

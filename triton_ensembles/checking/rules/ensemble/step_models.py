@@ -29,6 +29,8 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
         name = item.message.model_name
         if name and item.model is None:
             neighbors = model.repository.models if len(model.repository.models) <= _MOST_COMPARED else ()
+            if any(neighbor.name == name for neighbor in neighbors):
+                continue  # model-name-differs-from-folder
             known = [neighbor.folder for neighbor in neighbors if neighbor.folder != model.folder]
             models = f"the models here are {listed(known)}" if known else "add the model to the repository"
             folder, _, last = name.rpartition("/")

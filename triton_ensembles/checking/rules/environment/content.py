@@ -81,7 +81,8 @@ def environment_numpy(repository: Repository, destination: Destination) -> Itera
         numpy = packed.versions.get("numpy", "")
         if release and release.reads_numpy2 is False and version(numpy) >= (2,):
             message = f"this has numpy {numpy}, and Triton {release.release} supports only numpy 1"
-            cure = "pack numpy 1.26.4, or use an image of 24.11 or later"
+            newer = "" if packed.pythons in ((), ("3.12",)) else ", whose Python is 3.12"
+            cure = f"pack numpy 1.26.4, or use an image of 24.11 or later{newer}"
             yield Finding(place_in(repository, packed), message, WRONG_NUMPY, cure)
 
 

@@ -14,6 +14,7 @@ from triton_ensembles.checking.environments import (
     used_environments,
 )
 from triton_ensembles.checking.examples import IDENTITY, parameter, python_model, with_environment
+from triton_ensembles.checking.loaded_files import file_of
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, note, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.ground.spelling import nearest
@@ -116,6 +117,9 @@ def environment_format(model: Model) -> Iterator[Finding]:
     if named.path.endswith(_WRONG_SUFFIXES):
         cure = "pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz ."
         yield Finding(model.at(*_PLACE), f"'{named.path}' is not a .tar.gz", cure=cure)
+    file = file_of(model, named.path.removeprefix(f"{model.root}/"))
+    if file and file.is_pointer:
+        return  # file-lfs-pointer
     nested = tree.nested(named.path)
     for problem in nested.problems if nested else ():
         message = f"this environment cannot be read: {problem.message}"

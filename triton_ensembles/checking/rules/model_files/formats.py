@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.checking.examples import IDENTITY, onnx_model, python_model
+from triton_ensembles.checking.environments import MODEL_FOLDER, PARAMETER, reference
+from triton_ensembles.checking.examples import onnx_model, parameter, python_model
 from triton_ensembles.checking.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files, step_files
-from triton_ensembles.checking.rule import Example, Finding, Model, rule, warning
+from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule
+from triton_ensembles.triton.pip_server import STUB
 
 SOURCE = "backends of r24.10; the specification of Git LFS pointers"
 _POINTER = (
@@ -16,6 +18,7 @@ _POINTER = (
 _READING = frozenset({"onnxruntime", "pytorch", "tensorflow", "tensorrt", "openvino", "dali", "fil", "python"})
 _FOLDERS = frozenset({"onnxruntime", "openvino", "tensorflow", "fil"})  # those that also load a folder
 _SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")  # in its folder
+_ENVIRONMENT = parameter(PARAMETER, f"{MODEL_FOLDER}/env.tar.gz")
 _LARGEST_POINTER = 1024  # bytes, by the specification
 _MOST_SMALL_FILES = 1000  # of a model, in which pointers are looked for
 
@@ -30,7 +33,11 @@ def model_file_broken(model: Model) -> Iterator[Finding]:
     backend = model.backend
     for path, entry in loaded_files(model) if backend.name in _READING else ():
         effect = f"the {backend.name} backend cannot load it, so Triton does not load the model"
-        if entry.kind is Kind.OTHER:
+        if entry.kind is Kind.SYMLINK and not (model.repository.path / entry.path).exists():
+            message = f"this link leads nowhere ('{entry.target}'), and it should be the model file"
+            effect = "the load fails, or never ends" if backend.name == "python" else effect
+            yield Finding(model.place(path), message, effect, "correct its target")
+        elif entry.kind is Kind.OTHER:
             message = f"this is a {entry.kind.value}, and it should be the model file"
             yield Finding(model.place(path), message, "reading it never ends, and neither does the load")
         elif entry.is_folder:
@@ -67,10 +74,14 @@ def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:
         yield Finding(model.place(path), message, effect, "copy all that tf.saved_model.save wrote into it")
 
 
-@warning(
+@rule(
     "The folder of a model holds files, not pointers of Git LFS",
-    bad=Example(python_model(), {"1/model.py": IDENTITY, "1/weights.bin": _POINTER}),
+    lower=Severity.WARNING,
+    bad=Example(
+        python_model(parameter(PARAMETER, f"{MODEL_FOLDER}/env.tar.gz")), {"1/model.py": "", "env.tar.gz": _POINTER}
+    ),
     good=python_model(),
+    words="archive_read_open_filename() failed",
 )
 def file_lfs_pointer(model: Model) -> Iterator[Finding]:
     loaded = {entry.path for _, entry in loaded_files(model)}
@@ -78,7 +89,7 @@ def file_lfs_pointer(model: Model) -> Iterator[Finding]:
     for path, _ in loaded_files(model):  # onnx-external-data is about its weights
         folder, file = path.rpartition("/")[0], file_of(model, path)
         loaded |= {join(model.root, join(folder, location)) for location in (file.external if file else ())}
-    looked_at = 0
+    looked_at, named = 0, reference(model)
     waiting = [""] if model.has_config or model.versions else []
     while waiting:
         folder = waiting.pop()
@@ -94,5 +105,7 @@ def file_lfs_pointer(model: Model) -> Iterator[Finding]:
                 small_file = file_of(model, path)
                 if small_file and small_file.is_pointer:
                     message = f"'{name}' is a pointer of Git LFS, not the file itself"
-                    effect = "whatever reads it fails or reads a text of three lines"
-                    yield Finding(model.place(path), message, effect, small_file.cure)
+                    is_needed = (named is not None and named.path == entry.path) or (path == STUB and model.is_python)
+                    effect = "" if is_needed else "whatever reads it fails or reads a text of three lines"
+                    severity = None if is_needed else Severity.WARNING
+                    yield Finding(model.place(path), message, effect, small_file.cure, severity)

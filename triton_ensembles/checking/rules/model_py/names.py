@@ -49,6 +49,7 @@ _SET_LATER = frozenset(
     | {name for name in _SINCE if not name.startswith("TRITONSERVER_REQUEST")}
 )  # fmt: skip
 _USUAL_OF_LOGGER = {"warning": "log_warn", "warn": "log_warn", "debug": "log_verbose", "exception": "log_error"}
+_USUAL_OF_UTILS = {"get_model_config": 'json.loads(args["model_config"])'}
 _USUAL_MODULES = frozenset(
     {"json", "os", "sys", "time", "math", "re", "io", "base64", "torch", "logging", "random", "asyncio", "cv2"}
 )
@@ -166,8 +167,8 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
                 if not image or version(since) <= version(image.release):
                     continue
                 message = f"pb_utils has '{name}' since release {since}, and this image is {image.release}"
-            usual = _USUAL_OF_LOGGER.get(last) if owner == "Logger" else None
-            meant = f"{owner}.{usual}" if usual else nearest(name, _DOTTED if owner else {*_NAMES, *_SINCE})
+            usual = _USUAL_OF_LOGGER.get(last) if owner == "Logger" else _USUAL_OF_UTILS.get(name)
+            meant = f"{owner}.{usual}".strip(".") if usual else nearest(name, _DOTTED if owner else {*_NAMES, *_SINCE})
             cure = f"write {meant}" if meant else "the README of python_backend lists what it has"
             where = f"type object '{owner}'" if owner else f"module '{UTILS}'"
             exact = None if owner else only_near(last, {*_NAMES, *_SINCE})

@@ -68,7 +68,12 @@ def _finding(
     file: PythonFile, module: Import, message: str, effect: str, model: Model, destination: Destination
 ) -> Finding:
     provider, repository = PROVIDERS.get(module.package, module.package), model.repository
-    if module.package in standard_library():
+    copies = (f"/{module.package}.py", f"/{module.package}/__init__.py")
+    helper = next((entry.path for entry in repository.tree.members if f"/{entry.path}".endswith(copies)), None)
+    if helper:
+        folder = join(model.root, file.path.rpartition("/")[0])
+        cure = f"it is in {helper}, where Python does not look: copy it into {folder}/, beside model.py"
+    elif module.package in standard_library():
         cure = "this Python has removed the module, or does not have it yet: write the code without it"
     elif repository.builds:
         cure = f'add {provider} to an environment of the step: kind = "wheels" is the smallest'

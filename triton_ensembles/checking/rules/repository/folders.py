@@ -53,6 +53,16 @@ def folder_not_a_model(model: Model, destination: Destination) -> Iterator[Findi
     yield Finding(model.place(), message, effect, _OF_TOOLS.get(model.folder, "move it out of the repository"))
 
 
+@warning(
+    "The config.pbtxt of a model is in the folder of the model", source="core r24.10 Poll: only folders are models"
+)
+def config_outside(repository: Repository) -> Iterator[Finding]:
+    if repository.form is Form.FOLDER and not repository.is_one_model and repository.tree.get(CONFIG):
+        message = "this config.pbtxt is beside the models, not in the folder of one"
+        cure = f"move it into a folder of its own: NAME/{CONFIG}, with a version folder NAME/1/"
+        yield Finding(repository.place(CONFIG), message, "Triton does not read it: no model comes of it", cure)
+
+
 @warning("Every folder of an archive is a model", source="server r24.10 src/sagemaker_server.cc; measured on 2.51.0")
 def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
     if not is_packed(model.repository, destination) or not _is_stray(model):
