@@ -18,9 +18,10 @@ class Import:
     """A top-level package that a file imports.
 
     ``certain`` is false where the file itself expects that it may be missing: inside ``if``, or where a ``try`` or a
-    ``with suppress(…)`` catches that. ``instead_of`` is the package without which a handler imports this one.
-    ``later`` is true inside a function: it fails when the function is called, not when the model is loaded.
-    ``function`` is the outermost one that it is in, if nothing decorates that. ``elsewhere`` is true where the model adds folders to ``sys.path``, which may have it.
+    ``with suppress(…)`` catches that. ``instead_of`` is the package without which a handler imports this one. ``later``
+    is true inside a function: it fails when the function is called, not when the model is loaded. ``function`` is the
+    outermost one that it is in, if nothing decorates that. ``elsewhere`` is true where the model adds folders to
+    ``sys.path``, which may have it.
     """
 
     package: str

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.environments import MODEL_FOLDER, PARAMETER, reference
-from triton_ensembles.checking.examples import onnx_model, parameter, python_model
+from triton_ensembles.checking.examples import IDENTITY, onnx_model, parameter, python_model
 from triton_ensembles.checking.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files, step_files
 from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule
 from triton_ensembles.triton.pip_server import STUB
@@ -77,9 +77,7 @@ def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:
 @rule(
     "The folder of a model holds files, not pointers of Git LFS",
     lower=Severity.WARNING,
-    bad=Example(
-        python_model(parameter(PARAMETER, f"{MODEL_FOLDER}/env.tar.gz")), {"1/model.py": "", "env.tar.gz": _POINTER}
-    ),
+    bad=Example(python_model(_ENVIRONMENT), {"1/model.py": IDENTITY, "env.tar.gz": _POINTER}),
     good=python_model(),
     words="archive_read_open_filename() failed",
 )

@@ -40,7 +40,7 @@ def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
 
 @warning(
     "Python has what the functions of model.py import, and not only by chance",
-    bad=Example(python_model(), {"1/model.py": f"def later():\n    import not_installed\n\n\n{IDENTITY}"}),
+    bad=Example(python_model(), {"1/model.py": f"def later():\n    import not_installed\n\n\nlater\n{IDENTITY}"}),
 )
 def import_uncertain(model: Model, destination: Destination) -> Iterator[Finding]:
     for file, module, python in _undeclared(model, destination):
