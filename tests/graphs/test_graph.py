@@ -11,6 +11,7 @@ from PIL import Image
 
 from checkout import ENSEMBLES
 from tests.repositories import write_chain, write_ensemble
+from tests.starter import repositories
 from triton_ensembles.checking.examples import ensemble, step
 from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.rule import Example
@@ -105,6 +106,16 @@ def test_models_that_a_step_calls_hang_on_dashed_arrows(tmp_path: Path) -> None:
     assert [[drawn.steps[place].model for place in call] for call in drawn.calls] == [["router", "scaler"]]
     assert "  s0 -.->|calls| s1\n" in mermaid(drawn)
     assert picture(drawn, "svg").count(b">calls<") == 1
+
+
+def test_an_ensemble_that_is_a_step_is_drawn_with_its_own(tmp_path: Path) -> None:
+    """Otherwise half of the models are nowhere in the picture."""
+    repositories.write_repository(tmp_path)
+    repositories.write_ensemble(tmp_path / "outer", repositories.TEXT, repositories.LABEL, "pipeline TEXT LABEL")
+    drawn = read_graph(tmp_path)
+    assert drawn.name == "outer"
+    assert [drawn.steps[callee].model for _, callee in drawn.calls] == ["pre", "net", "post"]
+    assert "  s0 -.->|runs| s1\n" in mermaid(drawn)
 
 
 def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import tritonclient.http as http
+from tritonclient.utils import InferenceServerException
 
 from checkout import ROOT
 from tests.running import client_of
@@ -65,13 +66,13 @@ seconds = time.perf_counter() - began
 
 
 class TritonPythonModel:
-    def execute(self, requests):
+    def execute(self, asked):  # `requests` may be the package
         import numpy
 
         if not (TRUE):
             raise ValueError("the package gives a wrong result")
         output = pb_utils.Tensor("SECONDS", numpy.array([[seconds]], "float32"))
-        return [pb_utils.InferenceResponse([output]) for _ in requests]
+        return [pb_utils.InferenceResponse([output]) for _ in asked]
 """
 
 
@@ -110,8 +111,8 @@ def main() -> None:
                 with tempfile.TemporaryDirectory(prefix="packages-", ignore_cleanup_errors=True) as folder:
                     try:
                         seen[key] = prove(package, form, image, Path(folder))
-                    except EnsembleError as error:
-                        seen[key] = str(error)
+                    except (EnsembleError, InferenceServerException) as error:
+                        seen[key] = str(error).replace(f"{folder}/", "")
                 print(f"{key}: {seen[key]} in {time.monotonic() - began:.0f} s", flush=True)
                 write_file(_SEEN, json.dumps(seen, indent=1))
         write_file(_PAGE, page(seen))

@@ -168,6 +168,17 @@ def test_the_model_that_calls_the_others_is_the_entrance_of_a_fused_form(tmp_pat
     assert '\ntarget = "fused"' in (tmp_path / "project" / "pyproject.toml").read_text()
 
 
+def test_an_ensemble_of_an_ensemble_brings_the_models_of_both(tmp_path: Path) -> None:
+    """Otherwise one has to be written into the other."""
+    write_repository(tmp_path / "models")
+    write_ensemble(tmp_path / "models" / "outer", TEXT, LABEL, "pipeline TEXT LABEL")
+    (tmp_path / "project").mkdir()
+    run_in(tmp_path / "project", "new", "both", "--from", tmp_path / "models")
+    fusion = fuse(plan_build(tmp_path / "project" / "ensembles" / "both", fused()))
+    assert [step.name for step in fusion.steps] == ["pipeline"]
+    assert sorted(model.name for model in fusion.called) == ["net", "post", "pre"]
+
+
 def test_a_single_model_becomes_an_ensemble_of_one_step_with_the_tensors_of_its_file(project: Path) -> None:
     folder = project / "ensembles" / "network"
     config = read_config(folder / "ensemble" / CONFIG)
@@ -213,12 +224,6 @@ def test_what_is_missing_is_one_line_each(tmp_path: Path) -> None:
     assert "is imported; do what is left, then: build.py build x --prove" in result.stdout
 
 
-def _nested(folder: Path) -> Path:
-    write_repository(folder)
-    write_ensemble(folder / "outer", TEXT, LABEL, "pipeline TEXT LABEL")
-    return folder
-
-
 def _two_models(folder: Path) -> Path:
     write_network(folder / "a" / "1" / "model.onnx")
     write_network(folder / "b" / "1" / "model.onnx")
@@ -241,7 +246,6 @@ def _two_repositories(folder: Path) -> Path:
         ({".": None}, "there is no model here: neither in this folder nor below it is a config.pbtxt; name the folder"),
         (_two_models, "none of the 2 models here is an ensemble: 'a' and 'b'; choose the one that becomes"),
         (one_of_several, "there are 2 ensembles here: 'lengths' and 'pipeline'; choose one: --model lengths"),
-        (_nested, "the ensemble 'outer' has ensembles as steps ('pipeline'), and a build takes one ensemble"),
         (
             {"a/1/model.py": "", f"a/{CONFIG}": 'backend: "python"'},
             "'a' is no ensemble, and its config.pbtxt has no input and output",

@@ -6,7 +6,7 @@ destination names an instance type or a single-model endpoint, but not to one fo
 """
 
 from triton_ensembles.archive.manifest import GATEWAY_TABLE
-from triton_ensembles.checking.python.model_calls import callees
+from triton_ensembles.checking.python.model_calls import needed, step_models
 from triton_ensembles.checking.repository import Form, Model, Repository
 from triton_ensembles.checking.rule import ANYWHERE
 from triton_ensembles.sagemaker.contract import ENSEMBLE
@@ -60,20 +60,15 @@ def _loaded(served: list[Model], calls: bool) -> list[Model]:
         model = waiting.pop()
         if model.folder not in models:
             models[model.folder] = model
-            waiting += _steps(model) + (callees(model) if calls else [])
+            waiting += needed(model) if calls else step_models(model)
     return list(models.values())
-
-
-def _steps(model: Model) -> list[Model]:
-    names = (step.model_name for step in model.config.ensemble_scheduling.step)
-    return [step for name in names if (step := model.repository.model(name))]
 
 
 def _alone(repository: Repository, destination: Destination) -> list[Model]:
     models = [model for model in repository.models if model.has_config or model.versions]
     if destination.single and destination.single.model:
         return [model for model in models if model.folder == destination.single.model]
-    inner = {used.folder for model in models for used in (*_steps(model), *callees(model)) if used is not model}
+    inner = {used.folder for model in models for used in needed(model) if used is not model}
     tops = [model for model in models if model.folder not in inner]
     return [model for model in tops if model.is_ensemble] or tops
 

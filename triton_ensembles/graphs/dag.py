@@ -8,6 +8,7 @@ from typing import Any
 
 from triton_ensembles.ground.errors import EnsembleError, escaped
 from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 Node = str | int
@@ -82,8 +83,12 @@ class Graph:
     steps: tuple[Step, ...]  # in the order of the config
     tensors: Mapping[str, Tensor]  # by name, the ensemble's inputs first
     edges: tuple[Edge, ...]  # in the order of the steps
-    # a step and one that it calls (BLS), by their numbers; models that are only called follow the steps of the config
+    # a step and one that it calls (BLS), or has as a step itself, by their numbers; these models follow the steps
     calls: tuple[tuple[int, int], ...] = ()
+
+    def verb(self, caller: int) -> str:
+        """``calls``; ``runs`` for a step that is an ensemble itself."""
+        return "runs" if self.steps[caller].backend == ENSEMBLE else "calls"
 
 
 def graph_of(
@@ -94,7 +99,7 @@ def graph_of(
 
     Args:
         models: the configurations of its steps' models by name; types of missing ones stay unknown.
-        calls: the models that each model calls.
+        calls: the models that each model calls or, as an ensemble, has as steps.
     """
     if not config.ensemble_scheduling.step:
         raise EnsembleError(f"'{name}' is not an ensemble: it has no steps", cure="name an ensemble; `list` shows them")

@@ -14,7 +14,7 @@ _STYLES = """\
 def mermaid(graph: Graph) -> str:
     """A flowchart: rounded boxes are the ensemble's inputs and outputs, square ones its steps. Arrows between steps are
     labeled with the tensor's names (in the writing model, the ensemble and the reading model), data type and dims;
-    other arrows with the model's name for the tensor if it differs. Dashed arrows lead to models that a step calls."""
+    other arrows with the model's name for the tensor if it differs. Dashed arrows lead to models that a step calls or, as an ensemble, runs."""
     lines = ["flowchart LR"]
     ids = {name: f"t{number}" for number, name in enumerate(graph.tensors)}
     writers = {edge.tensor: edge for edge in reversed(graph.edges) if edge.writes}
@@ -33,7 +33,7 @@ def mermaid(graph: Graph) -> str:
         else:
             names = " → ".join(dict.fromkeys(map(label, (writer.key, tensor.name, edge.key))))
             lines.append(_arrow(f"s{writer.step}", f"s{edge.step}", names, tensor.shape))
-    lines += [f"  s{caller} -.->|calls| s{callee}" for caller, callee in graph.calls]
+    lines += [f"  s{caller} -.->|{graph.verb(caller)}| s{callee}" for caller, callee in graph.calls]
     return "\n".join([*lines, _STYLES]) + "\n"
 
 

@@ -65,8 +65,8 @@ def picture(graph: Graph, format: str) -> bytes:
     count = len(graph.edges)
     for edge, points in zip(graph.edges, arrows[:count], strict=True):
         _draw_arrow(axes, points, label(edge.other_name), at_end=not edge.writes)
-    for points in arrows[count:]:
-        _draw_arrow(axes, points, "calls", at_end=True, linestyle="dashed")
+    for (caller, _), points in zip(graph.calls, arrows[count:], strict=True):
+        _draw_arrow(axes, points, graph.verb(caller), at_end=True, linestyle="dashed")
     for box in boxes:
         _draw_box(axes, box)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "graph"}), warnings.catch_warnings():

@@ -5,7 +5,7 @@ from pathlib import Path
 from google.protobuf.json_format import ParseDict, ParseError
 
 from triton_ensembles.checking.checker import repositories_at
-from triton_ensembles.checking.python.model_calls import calls_between, entrances
+from triton_ensembles.checking.python.model_calls import calls_between, entrances, needed
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.graphs.dag import Graph, graph_of
@@ -43,12 +43,11 @@ def read_graph(path: Path, model: str = "") -> Graph:
 def _graphs(repository: Repository, chosen: str) -> list[Graph]:
     """The graph of each ensemble that is not a step of another one, and of each fused one; or of the chosen one."""
     configs = {model.folder: model.written for model in repository.models if model.has_config}
-    outer = _outer(repository)
-    if chosen and (inner := [(each, each.written) for each in repository.ensembles if each.folder == chosen]):
-        outer = inner
+    outer = [model for model in repository.models if model.folder == chosen and needed(model)] or entrances(repository)
     fused = [_graph_of_plan(model.folder, model.written, plan) for model in repository.models if (plan := _plan(model))]
     drawn = {}
-    for model, config in outer:
+    for model in outer:
+        config = model.written if model.is_ensemble else _around(model)
         calls = calls_between(repository, {step.model_name for step in config.ensemble_scheduling.step})
         title = repository.path.resolve().name if repository.builds else model.folder
         drawn[model.folder] = graph_of(title, config, configs, calls)
@@ -56,21 +55,14 @@ def _graphs(repository: Repository, chosen: str) -> list[Graph]:
     return [graph for graph in graphs if not chosen or graph.name == chosen]
 
 
-def _outer(repository: Repository) -> list[tuple[Model, ModelConfig]]:
-    """The ensembles that are no steps of others, with their configs; without any, the models that call others, each as
-    the only step of an ensemble."""
-    if ensembles := repository.ensembles:
-        inner = {step.model_name for model in ensembles for step in model.written.ensemble_scheduling.step}
-        return [(model, model.written) for model in ensembles if model.folder not in inner]
-    callers = []
-    for model in entrances(repository):
-        config = ModelConfig()
-        config.CopyFrom(model.written)
-        step = config.ensemble_scheduling.step.add(model_name=model.folder)
-        for tensors, names in ((config.input, step.input_map), (config.output, step.output_map)):
-            names.update((tensor.name, tensor.name) for tensor in tensors)
-        callers.append((model, config))
-    return callers
+def _around(model: Model) -> ModelConfig:
+    """An ensemble whose only step is ``model``, which calls others."""
+    config = ModelConfig()
+    config.CopyFrom(model.written)
+    step = config.ensemble_scheduling.step.add(model_name=model.folder)
+    for tensors, names in ((config.input, step.input_map), (config.output, step.output_map)):
+        names.update((tensor.name, tensor.name) for tensor in tensors)
+    return config
 
 
 def _plan(model: Model) -> str:

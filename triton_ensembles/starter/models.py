@@ -11,7 +11,7 @@ from triton_ensembles.checking.environments import MODEL_FOLDER, PARAMETER
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.read import FileReader
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.ground.spelling import listed, most_of
+from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.starter.copying import Copied, copy_tree
 from triton_ensembles.starter.report import Notes
 from triton_ensembles.starter.repository import ModelRepository
@@ -26,17 +26,10 @@ _BESIDE = re.compile(rf".*{re.escape(MODEL_FOLDER)}/+\.\./+([^/]+)")
 
 def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Notes) -> dict[str, ModelConfig]:
     """Copy the model ``chosen`` and those that it needs into the folder ``into``. Returns their configs by folder.
-    Raises :class:`EnsembleError`: an ensemble has an ensemble as a step, or a single model says nothing of its
-    tensors."""
-    steps = repository.steps_of(chosen)
-    inner = [step for step in steps if step in repository.ensembles]
-    if inner:
-        message = f"the ensemble {chosen!r} has ensembles as steps ({listed(inner)}), and a build takes one ensemble"
-        cure = f"write the steps of {inner[0]!r} into it, or import only that one: --model {inner[0]}"
-        raise EnsembleError(message, path=repository.folder, cure=cure)
+    Raises :class:`EnsembleError`: a single model says nothing of its tensors."""
     configs: dict[str, ModelConfig] = {}
     copied = Copied()
-    waiting = [chosen, *steps]
+    waiting = [chosen]
     while waiting:
         name = waiting.pop(0)
         if name in configs or name not in repository.configs:
@@ -49,7 +42,7 @@ def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Not
         if added := _complete(into / name, configs[name]):
             notes.assumed.append(f"{name}/{CONFIG}: {added} added, as the model's file has it")
         called = repository.called_by(name)
-        waiting += called
+        waiting += [*repository.steps_of(name), *called]
         if called:
             notes.assumed.append(
                 f"{name} calls {most_of(called, 8)} (BLS), which only the fused form can on SageMaker: --target fused"

@@ -45,8 +45,8 @@ class ModelRepository:
 
     @cached_property
     def entrances(self) -> list[str]:
-        """The models that call others, and that no other calls."""
-        return [model.folder for model in entrances(self._checked)]
+        """The models that may be meant where none is named: see :func:`entrances`."""
+        return list(self.faults) or [model.folder for model in entrances(self._checked)]
 
     @cached_property
     def _checked(self) -> Repository:
@@ -100,15 +100,12 @@ def _chosen(repository: ModelRepository, model: str) -> str:
             cure = f"did you mean {meant!r}?" if meant else f"there are {listed(names)}"
             raise EnsembleError(f"there is no model {model!r}", path=repository.folder, cure=cure)
         return model
-    inner = {step for name in repository.ensembles for step in repository.steps_of(name)}
-    outer = [name for name in repository.ensembles if name not in inner] or repository.ensembles
-    if len(outer) > 1:
+    outer = repository.entrances
+    if len(outer) > 1 and outer[0] in repository.ensembles:
         message = f"there are {len(outer)} ensembles here: {listed(outer)}"
         raise EnsembleError(message, path=repository.folder, cure=f"choose one: --model {outer[0]}")
-    if outer:
+    if len(outer) == 1:
         return outer[0]
-    if len(repository.entrances) == 1:
-        return repository.entrances[0]
     if len(names) > 1:
         message = f"none of the {len(names)} models here is an ensemble: {listed(names)}"
         cure = f"choose the one that becomes an ensemble of one step (--model {names[0]}), or write the ensemble first"

@@ -5,6 +5,7 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
 
 
@@ -13,6 +14,8 @@ def completed(config: ModelConfig, backend: str, instances: int) -> ModelConfig:
     NormalizeModelConfig), for the instances of the fused model."""
     whole = ModelConfig()
     whole.CopyFrom(config)
+    if backend == ENSEMBLE:
+        return whole
     whole.backend = backend
     if not config.HasField("version_policy"):
         whole.version_policy.latest.num_versions = 1

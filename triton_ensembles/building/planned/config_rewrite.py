@@ -7,6 +7,7 @@ from triton_ensembles.building.planned.environment_forms import execution_env_pa
 from triton_ensembles.building.planned.model_selection import SelectedModel
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.schema import Recipe
+from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
 from triton_ensembles.triton.model_formats import platforms_of
 from triton_ensembles.triton.targets import Target
@@ -32,10 +33,9 @@ def rewrite_configs(
     for step, config in configs.items():
         config.name = names[step]
         rename_beside(config, names)
-        if step == ensemble:
-            for use in config.ensemble_scheduling.step:
-                use.model_name = names.get(use.model_name, use.model_name)
-        else:
+        for use in config.ensemble_scheduling.step:
+            use.model_name = names.get(use.model_name, use.model_name)
+        if config.platform != ENSEMBLE:
             _rewrite_step(config, selected.get(step), target)
         for key, value in _parameters(step, recipe, target, names).items():
             config.parameters[key].string_value = value

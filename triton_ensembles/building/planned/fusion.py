@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_ensembles.building.planned.model_selection import written_backend
-from triton_ensembles.building.planned.plan import BuildPlan, find_ensemble, latest, version_of
+from triton_ensembles.building.planned.plan import BuildPlan, called_version, version_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends import ENGINES
 from triton_ensembles.runtime.fused.plan import DIGEST, STEPS, StepPlan
+from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.completed_config import as_json, completed
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup, in_order
 
@@ -41,7 +42,7 @@ class Fusion:
 
 def fuse(plan: BuildPlan) -> Fusion:
     """The one model for a plan whose target fuses. Raises :class:`EnsembleError` for a step that cannot be fused."""
-    ensemble = find_ensemble(plan.folder, plan.configs)
+    ensemble = plan.ensemble
     uses = [(plan.folders[use.model_name], use) for use in in_order(plan.configs[ensemble])]
     folders = (*(folder for folder, _ in uses), *plan.called)
     counts = (sum(group.count or 1 for group in plan.configs[folder].instance_group) for folder in folders)
@@ -51,7 +52,7 @@ def fuse(plan: BuildPlan) -> Fusion:
         _step(plan, folder, version_of(plan, use), instances, (dict(use.input_map), dict(use.output_map)))
         for folder, use in uses
     )
-    called = tuple(_step(plan, folder, latest(plan, folder), instances) for folder in plan.called)
+    called = tuple(_step(plan, folder, called_version(plan, folder), instances) for folder in plan.called)
     return Fusion(ensemble, version, _config(plan, ensemble, uses, instances, version), steps, called)
 
 
@@ -59,12 +60,16 @@ def _step(
     plan: BuildPlan, folder: str, version: int, instances: int, maps: tuple[dict[str, str], dict[str, str]] = ({}, {})
 ) -> StepPlan:
     config = plan.configs[folder]
-    backend = written_backend(config)
-    if backend != "python" and backend not in ENGINES:
+    backend = written_backend(config) or config.platform
+    if backend not in ("python", ENSEMBLE, *ENGINES):
         message = f"the step {folder} cannot be fused: there is no engine for the backend {backend!r}"
         raise EnsembleError(message, path=plan.folder / folder, cure=f"use one of python, {', '.join(ENGINES)}")
     written = as_json(completed(config, backend, instances))
     del written["name"]  # it depends on the ensemble's
+    if backend == ENSEMBLE:
+        names = {use.model_name: plan.folders[use.model_name] for use in in_order(config)}
+        uses = map(as_json, in_order(config))
+        written["ensemble_scheduling"]["step"] = [use | {"model_name": names[use["model_name"]]} for use in uses]
     return StepPlan(folder, str(version), backend, written, *maps)
 
 

@@ -39,8 +39,9 @@ class BuildPlan:
     selected: Mapping[str, SelectedModel]  # the files and the backend of each step that has a model file, by step
     artifacts: tuple[Artifact, ...]  # what is made and staged: the selected model files and all other artifacts
     configs: Mapping[str, ModelConfig]  # config.pbtxt of each model as Triton will read it, by the model's name in git
-    # the names of the models that each model calls, which follows these
+    # the names of the models that each model needs, which follows these: those that it calls, and an ensemble's steps
     calls: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    ensemble: str = ""  # the name in git of the model that is the whole
     locked: bool = False  # whether the locks of the environments may not change
     origin: Path | None = None  # the repository that was imported into the folder for this build alone
 
@@ -50,8 +51,8 @@ class BuildPlan:
 
     @cached_property
     def called(self) -> list[str]:
-        """The models that are called and are no steps of the DAG."""
-        steps = {use.model_name for config in self.configs.values() for use in config.ensemble_scheduling.step}
+        """The models that steps need and that are no steps of the DAG."""
+        steps = {use.model_name for use in self.configs[self.ensemble].ensemble_scheduling.step}
         return [model for model in self.calls if self.configs[model].name not in steps]
 
     @cached_property
@@ -102,14 +103,13 @@ def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildP
         for artifact in recipe.artifacts
         if not artifact.is_model or artifact.step not in selected or artifact in selected[artifact.step].files
     )
-    plan = BuildPlan(folder, root or folder.parents[1], target, recipe, selected, artifacts, configs, calls)
-    return replace(plan, artifacts=tuple(_of_one_version(plan, ensemble))) if target.fuses else plan
+    root = root or folder.parents[1]
+    plan = BuildPlan(folder, root, target, recipe, selected, artifacts, configs, calls, ensemble)
+    return replace(plan, artifacts=tuple(_of_one_version(plan))) if target.fuses else plan
 
 
 def _calls(folder: Path) -> Mapping[str, Sequence[str]]:
-    """The models that each model calls: of the steps that call any, and of these models."""
-    if not any(b"InferenceRequest" in path.read_bytes() for path in folder.rglob("*.py")):
-        return {}
+    """The models that each model needs: of the steps that need any, and of these models."""
     (repository,) = find_repositories(folder)
     with suppress(UnknownValueError):  # `check` reports it
         calls = calls_between(repository, step_names(repository))
@@ -118,12 +118,12 @@ def _calls(folder: Path) -> Mapping[str, Sequence[str]]:
     return {}
 
 
-def _of_one_version(plan: BuildPlan, ensemble: str) -> Iterator[Artifact]:
-    """The artifacts of a fused ensemble, which has one version of each model: the one that the DAG runs, or the latest
-    of a model that is only called."""
-    uses = plan.configs[ensemble].ensemble_scheduling.step
+def _of_one_version(plan: BuildPlan) -> Iterator[Artifact]:
+    """The artifacts of a fused ensemble, which has one version of each model: the one that the DAG runs, or that of
+    :func:`called_version`."""
+    uses = plan.configs[plan.ensemble].ensemble_scheduling.step
     run = {(plan.folders[use.model_name], version_of(plan, use)) for use in uses if use.model_name in plan.folders}
-    run |= {(model, latest(plan, model)) for model in plan.called}
+    run |= {(model, called_version(plan, model)) for model in plan.called}
     steps = {step for step, _ in run}
     for artifact in plan.artifacts:
         if not artifact.version or artifact.step not in steps or (artifact.step, int(artifact.version)) in run:
@@ -132,13 +132,17 @@ def _of_one_version(plan: BuildPlan, ensemble: str) -> Iterator[Artifact]:
 
 def version_of(plan: BuildPlan, use: Any) -> int:
     """The version of a model that a step of the DAG runs: the one that it names, or the latest."""
-    folder = plan.folders[use.model_name]
-    return use.model_version if use.model_version in plan.versions[folder] else latest(plan, folder)
+    versions = plan.versions[plan.folders[use.model_name]]
+    return use.model_version if use.model_version in versions else max(versions, default=1)
 
 
-def latest(plan: BuildPlan, model: str) -> int:
-    """The latest version of a model in git."""
-    return max(plan.versions[model], default=1)
+def called_version(plan: BuildPlan, model: str) -> int:
+    """The version in git of a model that is no step of the DAG: the one that an ensemble names, or the latest."""
+    ensembles = (
+        plan.configs[caller].ensemble_scheduling.step for caller, models in plan.calls.items() if model in models
+    )
+    named = [version_of(plan, use) for steps in ensembles for use in steps if plan.folders.get(use.model_name) == model]
+    return max(named or plan.versions[model], default=1)
 
 
 def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:
@@ -158,11 +162,15 @@ def read_models(folder: Path) -> dict[str, ModelConfig]:
 
 
 def find_ensemble(folder: Path, configs: Mapping[str, ModelConfig]) -> str:
-    """The one model that is an ensemble. Raises :class:`EnsembleError` when there are none or several."""
-    names = [name for name, config in configs.items() if config.platform == "ensemble"]
+    """The one ensemble that no other model needs. Raises :class:`EnsembleError` when there are none or several."""
+    steps = {use.model_name for config in configs.values() for use in config.ensemble_scheduling.step}
+    names = [name for name, config in configs.items() if config.platform == "ensemble" and name not in steps]
+    if len(names) > 1:
+        called = {callee for callees in _calls(folder).values() for callee in callees}
+        names = [name for name in names if name not in called]
     if len(names) != 1:
         count = f"{len(names)} ({', '.join(names)})" if names else "none"
-        raise EnsembleError(f'exactly one model must have platform: "ensemble", found {count}', path=folder)
+        raise EnsembleError(f"exactly one ensemble must be needed by no other model, found {count}", path=folder)
     return names[0]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from triton_ensembles.checking.completed import completed, may_have_more_tensors
+from triton_ensembles.checking.ensemble_steps import steps
 from triton_ensembles.checking.python.bindings import value_of
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument, method_of
@@ -75,36 +76,59 @@ def elements_of(file: PythonFile, node: ast.expr | None) -> list[ast.expr] | Non
 
 
 def callees(model: Model) -> list[Model]:
-    """Return the models of the repository that ``model`` calls: all but the ensembles where a name is not known."""
+    """Return the models of the repository that ``model`` calls: all but the ensembles that have it as a step where a
+    name is not known."""
     calls = model_calls(model)
     if any(call.names is None for call in calls):
-        return [callee for callee in model.repository.models if callee is not model and not callee.is_ensemble]
+        above = _above(model)
+        return [callee for callee in model.repository.models if callee.folder not in above]
     names = dict.fromkeys(name for call in calls for name in call.names or ())
     return [callee for name in names if (callee := model.repository.model(name))]
 
 
+def _above(model: Model) -> set[str]:
+    """Return the folders of ``model``, and of the ensembles that have it as a step, or as one of a step."""
+    above: set[str] = set()
+    more = {model.folder}
+    while more:
+        above |= more
+        parts = {each.folder: {part.folder for part in step_models(each)} for each in model.repository.ensembles}
+        more = {ensemble for ensemble, inner in parts.items() if inner & more} - above
+    return above
+
+
+def step_models(model: Model) -> list[Model]:
+    """Return the models of the steps of an ensemble that the repository has; none for any other model."""
+    return [step.model for step in steps(model) if step.model]
+
+
+def needed(model: Model) -> list[Model]:
+    """Return the models of the repository without which a model does not answer: those that it calls, and the steps of
+    an ensemble."""
+    return [*step_models(model), *callees(model)]
+
+
 def calls_between(repository: Repository, entrances: Collection[str]) -> dict[str, list[str]]:
-    """Return the models that each model calls, each after those that it calls: of ``entrances`` and all that they call,
+    """Return the models that each model needs, each after those that it needs: of ``entrances`` and all that they need,
     directly or not."""
     calls: dict[str, list[str]] = {}
     seen = set()
-
-    def visit(model: Model) -> None:
-        if model.folder not in seen:
+    waiting = [model for model in reversed(repository.models) if model.folder in entrances]
+    while waiting:
+        model = waiting[-1]
+        models = needed(model)
+        if model.folder in seen:
+            waiting.pop()
+            calls.setdefault(model.folder, [each.folder for each in models])
+        else:
             seen.add(model.folder)
-            models = callees(model)
-            for callee in models:
-                visit(callee)
-            calls[model.folder] = [callee.folder for callee in models]
-
-    for model in repository.models:
-        if model.folder in entrances:
-            visit(model)
+            waiting += [each for each in reversed(models) if each.folder not in seen]
     return calls
 
 
 def entrances(repository: Repository) -> list[Model]:
-    """Return the models that call others, and that no other calls."""
-    callers = [model for model in repository.models if callees(model)]
-    called = {callee.folder for model in callers for callee in callees(model)}
-    return [model for model in callers if model.folder not in called]
+    """Return the ensembles that no other model needs; without any, the models that call others and that none needs."""
+    needs = {model.folder: [each.folder for each in needed(model) if each is not model] for model in repository.models}
+    inner = {folder for folders in needs.values() for folder in folders}
+    outer = [model for model in repository.models if model.folder not in inner]
+    return [model for model in outer if model.is_ensemble] or [model for model in outer if needs[model.folder]]

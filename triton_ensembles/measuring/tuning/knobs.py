@@ -14,7 +14,7 @@ They follow from the ensemble: its steps, their backends and their files. What e
 from collections.abc import Iterator
 
 from triton_ensembles.building.planned.model_selection import written_backend
-from triton_ensembles.building.planned.plan import BuildPlan, find_ensemble, read_models
+from triton_ensembles.building.planned.plan import BuildPlan, read_models
 from triton_ensembles.measuring.tuning.space import Setting, Value
 from triton_ensembles.project.recipe.schema import Recipe
 from triton_ensembles.runtime.backends.pytorch.parameters import PARAMETERS, SWITCHES
@@ -50,7 +50,7 @@ class Knobs:
     def __init__(self, plan: BuildPlan, cores: int, p99_ms: float | None, *, lower_precision: bool) -> None:
         self._plan, self._cores, self._lower_precision = plan, cores, lower_precision
         self._written = read_models(plan.folder)
-        self._ensemble = find_ensemble(plan.folder, self._written)
+        self._ensemble = plan.ensemble
         steps = [step for step in self._written if step != self._ensemble]
         # Those with an engine take most of the time.
         self._steps = sorted(steps, key=lambda step: (step not in plan.selected, step))

@@ -53,10 +53,6 @@ _SENDING = """\
 """
 _SENDER = _one_step("fused-sender", class_model(_SENDING))
 _REPEAT = _one_step("fused-repeat", Example(python_model(backend='backend: "repeat"')))
-_INNER = Example(
-    ensemble(step("fused-inner", {"X": "X"}, {"Y": "Y"})),
-    beside={"fused-inner/config.pbtxt": f'name: "fused-inner"\n{ensemble(SCALE)}', "fused-inner/1": None},
-)
 
 
 def _is_part(model: Model, destination: Destination) -> bool:
@@ -166,11 +162,3 @@ def fused_environments(repository: Repository, destination: Destination) -> Iter
             effect = "a fused ensemble unpacks wheels of its steps' packages beside its own code"
             cure = f"delete the parameter, and name an environment file in {RECIPE} ([environments.NAME])"
             yield Finding(model.at("parameters", PARAMETER), message, effect, cure)
-
-
-@rule("A step of a fused ensemble is not an ensemble itself", bad=_INNER)
-def fused_nested(model: Model, destination: Destination) -> Iterator[Finding]:
-    if _is_part(model, destination) and model.is_ensemble:
-        message = f"{model.folder} is an ensemble itself, and cannot be fused"
-        effect = "the build fuses the steps of one ensemble"
-        yield Finding(model.place(), message, effect, "write its steps into the outer ensemble")

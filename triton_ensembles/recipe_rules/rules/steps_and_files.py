@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind
+from triton_ensembles.checking.python.model_calls import entrances
 from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, rule, warning
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import read_text
@@ -36,18 +37,17 @@ def recipe_step_unknown(repository: Repository) -> Iterator[Finding]:
             yield Finding(recipe_place(repository, step), message, "the build refuses it", cure)
 
 
-@rule("A folder of ensembles/ has one model that is an ensemble")
+@rule("A folder of ensembles/ has one ensemble that no other model there needs")
 def recipe_ensemble(repository: Repository) -> Iterator[Finding]:
     if not repository.builds:
         return
-    models = [model for model in repository.models if model.has_config]
-    ensembles = [model.folder for model in models if model.is_ensemble]
-    if models and len(ensembles) != 1:
-        message = "none of the models here is an ensemble"
+    ensembles = [model.folder for model in entrances(repository) if model.is_ensemble]
+    if any(model.has_config for model in repository.models) and len(ensembles) != 1:
+        message = "none of the models here is an ensemble that no other one needs"
         cure = 'write ensemble/config.pbtxt with platform: "ensemble"'
         if ensembles:
-            message = f"exactly one model must be an ensemble, and here {listed(ensembles)} are"
-            cure = "write the steps of the inner ensemble into the outer one, or give each a folder of ensembles/"
+            message = f"exactly one ensemble must be needed by no other model, and here {listed(ensembles)} are not"
+            cure = "give each a folder of ensembles/"
         yield Finding(repository.place(RECIPE), message, "the build refuses it", cure)
 
 

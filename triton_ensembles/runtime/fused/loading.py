@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from triton_ensembles.runtime.backends.common.batching import BadInputError, Req
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, read_model_instance
 from triton_ensembles.runtime.fused.called_models import MODELS
 from triton_ensembles.runtime.fused.ensemble import Ensemble, FusedStep
+from triton_ensembles.runtime.fused.inner_ensemble import InnerEnsemble
 from triton_ensembles.runtime.fused.messages import Failure
-from triton_ensembles.runtime.fused.plan import Plan
+from triton_ensembles.runtime.fused.plan import ENSEMBLE, Plan
 from triton_ensembles.runtime.fused.python_step import PythonStep, text_of
 from triton_ensembles.runtime.fused.step import NotReentrant, StepInput, StepOutput, StepPlace, StepRunner, place_of
 from triton_ensembles.runtime.fused.step_inputs import declared
@@ -24,11 +26,13 @@ def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], enteri
     before it loads, and before each of its runs. Raises LoadError, which names the step."""
     loaded: dict[str, FusedStep] = {}  # one model may be several steps of the DAG
     places: list[StepPlace] = []
+    numbers = {step.name: number for number, step in enumerate(plan.models)}
     for number, step in enumerate(plan.models):
         entering(number)
         if step.name not in loaded:
             place = place_of(step, folder, arguments)
-            loaded[step.name] = _load(place)
+            inner = partial(InnerEnsemble, place, loaded, lambda name: entering(numbers[name]))
+            loaded[step.name] = _load(place, inner)
             places.append(place)
     MODELS.open(plan, loaded, entering)
     for place in places:  # whose models may call each other
@@ -37,10 +41,13 @@ def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], enteri
     return Ensemble(arguments["model_name"], plan, steps, entering)
 
 
-def _load(place: StepPlace) -> FusedStep:
+def _load(place: StepPlace, inner: Callable[[], StepRunner]) -> FusedStep:
     step = place.plan
+    make: Callable[[], StepRunner] = (
+        partial(PythonStep, place, MODELS) if step.backend == "python" else partial(EngineStep, place)
+    )
     try:
-        runner: StepRunner = PythonStep(place, MODELS) if step.backend == "python" else EngineStep(place)
+        runner = inner() if step.backend == ENSEMBLE else make()
     except BaseException as error:  # also SystemExit: whatever a step's own code does
         reason = str(error) if isinstance(error, LoadError) else text_of(error)
         raise LoadError(f"the step {step.name} cannot be loaded: {reason}") from error

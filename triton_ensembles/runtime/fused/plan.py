@@ -18,6 +18,8 @@ DIGEST = "fused_plan"
 """The key in the ``parameters`` of config.pbtxt that holds the sha256 of plan.json."""
 BATCHES = "TRITON_ENSEMBLES_BATCHES"
 """The variable with a folder: there the worker writes a line about each batch, for ``perf --slowest``."""
+ENSEMBLE = "ensemble"
+"""The backend of a step that is an ensemble itself."""
 STEPS = "steps"
 """The folder with a folder for each step, which holds what the step's model folder holds in the drawn form."""
 
@@ -28,7 +30,7 @@ class StepPlan:
 
     name: str  # of its folder in steps/
     version: str  # of its model, the name of its version folder
-    backend: str  # "python", or one that the backends of this project know
+    backend: str  # "python", ENSEMBLE, or one that the backends of this project know
     config: Mapping[str, Any]  # of its model, as Triton passes it to initialize in JSON, without a name
     inputs: Mapping[str, str]  # the ensemble's tensor by the name of the step's input
     outputs: Mapping[str, str]  # the ensemble's tensor by the name of the step's output
@@ -47,8 +49,8 @@ class Plan:
     optional: Sequence[str]  # the ensemble's optional inputs
     outputs: Mapping[str, Sequence[int]]  # the dims by name, with reshape applied and without the batch axis
     steps: Sequence[StepPlan]  # in an order in which each follows those whose tensors it reads
-    called: Sequence[StepPlan]  # models that are no steps, and that steps may call; they have no tensors of the DAG
-    calls: Mapping[str, Sequence[str]]  # the models that each may call, by name, for those who look at the plan
+    called: Sequence[StepPlan]  # models that are no steps, and that steps need; they have no tensors of the DAG
+    calls: Mapping[str, Sequence[str]]  # the models that each needs, by name, for those who look at the plan
     files: Mapping[str, tuple[int, str]]  # size in bytes and sha256 of every other file of the version folder, by path
 
     @property
