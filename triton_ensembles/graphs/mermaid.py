@@ -14,7 +14,8 @@ _STYLES = """\
 def mermaid(graph: Graph) -> str:
     """A flowchart: rounded boxes are the ensemble's inputs and outputs, square ones its steps. Arrows between steps are
     labeled with the tensor's names (in the writing model, the ensemble and the reading model), data type and dims;
-    other arrows with the model's name for the tensor if it differs. Dashed arrows lead to models that a step calls or, as an ensemble, runs."""
+    other arrows with the model's name for the tensor if it differs. Dashed arrows lead to models that a step calls, or
+    runs as an ensemble."""
     lines = ["flowchart LR"]
     ids = {name: f"t{number}" for number, name in enumerate(graph.tensors)}
     writers = {edge.tensor: edge for edge in reversed(graph.edges) if edge.writes}

@@ -138,10 +138,9 @@ def version_of(plan: BuildPlan, use: Any) -> int:
 
 def called_version(plan: BuildPlan, model: str) -> int:
     """The version in git of a model that is no step of the DAG: the one that an ensemble names, or the latest."""
-    ensembles = (
-        plan.configs[caller].ensemble_scheduling.step for caller, models in plan.calls.items() if model in models
-    )
-    named = [version_of(plan, use) for steps in ensembles for use in steps if plan.folders.get(use.model_name) == model]
+    callers = (plan.configs[caller] for caller, models in plan.calls.items() if model in models)
+    uses = (use for caller in callers for use in caller.ensemble_scheduling.step)
+    named = [version_of(plan, use) for use in uses if plan.folders.get(use.model_name) == model]
     return max(named or plan.versions[model], default=1)
 
 

@@ -9,8 +9,8 @@ FOLDER = "examples"
 
 
 def examples_folder(ensemble: Path) -> Path:
-    """``examples/`` in the folder of the ensemble model of ``ensemble`` (a folder in ensembles/); it may not exist. Where
-    models call ensembles, that of the model ``ensemble``, as ``new`` calls what it writes around them."""
+    """``examples/`` in the folder of the ensemble model of ``ensemble`` (a folder in ensembles/); it may not exist.
+    Where models call ensembles, that of the model ``ensemble``, as ``new`` calls what it writes around them."""
     configs = {path.parent: read_config(path) for path in sorted(ensemble.glob(f"*/{CONFIG}"))}
     steps = {use.model_name for config in configs.values() for use in config.ensemble_scheduling.step}
     outer = [path for path, config in configs.items() if config.platform == "ensemble" and path.name not in steps]
