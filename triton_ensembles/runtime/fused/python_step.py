@@ -88,8 +88,8 @@ class StepModules:
         sys.modules.update(self._hidden)
 
     def _is_own(self, name: str) -> bool:
-        module = sys.modules[name]
-        places = [getattr(module, "__file__", None) or "", *map(str, getattr(module, "__path__", ()))]
+        facts = getattr(sys.modules[name], "__dict__", {})  # a lazy module imports what is asked of it and not in there
+        places = [facts.get("__file__") or "", *map(str, facts.get("__path__", ()))]
         return any(place.startswith(f"{self._folders[1]}/") for place in places)
 
 
