@@ -131,7 +131,7 @@ def page(seen: dict[str, list[float] | str]) -> str:
 Each was the only line of a `requirements.txt`, imported by a step and used by a request, whose answer was right: built
 for the Pythons of two images (3.10 and 3.12), as drawn and fused, and asked in tritonserver 2.51.0, on {date.today()}.
 MB are those of the archive. The factor is the time of the imports as a ratio to that of pandas in the same column. Made
-by `make packages`, which has proven {len(proven)} of {len(PACKAGES)} so far; do not edit.
+by `make packages`, which has tried {len(proven)} of {len(PACKAGES)} so far; do not edit.
 
 | `requirements.txt` | {" | ".join(heads)} | |
 |---|{"---|" * len(heads)}---|

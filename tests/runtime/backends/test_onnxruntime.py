@@ -37,6 +37,41 @@ def test_text_tensors(model_server: ModelServer) -> None:
         model_server.infer("text", ["OUT"], IN=np.array([[b"\xff"]], object))
 
 
+SEQUENCE = """name: "sequence" backend: "onnxruntime" max_batch_size: 4
+    input [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]
+    output [ { name: "Y" data_type: TYPE_FP32 dims: [ 1 ] } ]
+    instance_group [ { count: 1 kind: KIND_CPU } ]
+    sequence_batching { MORE control_input [
+      { name: "START" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] },
+      { name: "ID" control [ { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } ] } ] }"""
+
+
+def _sum_of_inputs() -> bytes:
+    """Y = X + START + ID."""
+    types = {"X": TensorProto.FLOAT, "START": TensorProto.FLOAT, "ID": TensorProto.UINT64, "Y": TensorProto.FLOAT}
+    x, start, id_, y = (helper.make_tensor_value_info(name, kind, ["batch", 1]) for name, kind in types.items())
+    cast = helper.make_node("Cast", ["ID"], ["id"], to=TensorProto.FLOAT)
+    return model_of([cast, helper.make_node("Sum", ["X", "START", "id"], ["Y"])], [x, start, id_], [y], {})
+
+
+def test_the_sequence_batcher_brings_the_inputs_of_its_controls(model_server: ModelServer) -> None:
+    """Otherwise a model that keeps sequences apart loads on NVIDIA's engine only."""
+    model_server.load("sequence", SEQUENCE.replace("MORE", ""), {"1/model.onnx": _sum_of_inputs()})
+    given = triton.InferInput("X", [1, 1], "FP32").set_data_from_numpy(np.ones((1, 1), np.float32))
+    answers = [
+        model_server.client.infer("sequence", [given], sequence_id=40, sequence_start=start, sequence_end=not start)
+        for start in (True, False)
+    ]
+    assert [answer.as_numpy("Y").tolist() for answer in answers] == [[[42]], [[41]]]
+
+
+def test_an_implicit_state_is_refused_by_name(model_server: ModelServer) -> None:
+    """Otherwise each request of a sequence begins with the initial state, and nobody is told."""
+    state = 'state [ { input_name: "S" output_name: "T" data_type: TYPE_FP32 dims: [ 1 ] } ]'
+    reason = model_server.refusal(SEQUENCE.replace("MORE", state), {"1/model.onnx": _sum_of_inputs()})
+    assert 'sequence_batching has the implicit state "S"' in reason
+
+
 def test_a_file_without_a_batch_axis_is_refused(model_server: ModelServer) -> None:
     """Otherwise every batch would fail."""
     reason = model_server.refusal(config("bad", "onnxruntime"), {"1/model.onnx": embedding(batch=1)})

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from triton_ensembles.checking.config_tensors import missing_or_short, repeated
-from triton_ensembles.checking.examples import IDENTITY, python_model
+from triton_ensembles.checking.examples import IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
-from triton_ensembles.checking.rule import Example, Finding, Model, rule
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule
 from triton_ensembles.triton.model_config import DataType
+from triton_ensembles.triton.targets import CPU
 
 SOURCE = "core r24.10 sequence_batch_scheduler.cc GenerateInitialStateData"
 FOLDER = "initial_state"
@@ -21,6 +22,10 @@ def _state(initial: str, dims: str = "[ -1, 2 ]") -> str:
 
 _INITIAL = 'initial_state: {{ name: "zeros", data_type: {}, dims: [ {} ], {} }}'
 GOOD = _state(_INITIAL.format("TYPE_FP32", "3, 2", "zero_data: true"))
+_STATEFUL = python_model(
+    'sequence_batching { state [ { input_name: "S", output_name: "T", data_type: TYPE_FP32, dims: [ 1 ] } ] }',
+    backend='backend: "onnxruntime"',
+)
 _TWO_STATES = (
     'sequence_batching {{ state [ {{ input_name: "{0}", output_name: "OUT", data_type: TYPE_FP32, dims: [ 1 ], '
     'initial_state: {{ name: "a", data_type: TYPE_FP32, dims: [ 1 ], zero_data: true }} }}, '
@@ -45,6 +50,24 @@ def _python_states(model: Model) -> Iterator[tuple[Path, Any]]:
     for path, state in items("sequence_batching.state")(model):
         if not state.initial_state and model.is_python:
             yield path, state
+
+
+@rule(
+    "A model for this project's server has no implicit state",
+    source="python_backend r24.10 has no call of TRITONBACKEND_StateNew, by which a backend gives a state back",
+    bad=Example(_STATEFUL, {"1/model.onnx": ONNX_IDENTITY}),
+    words="sequence_batching has the implicit state",
+    destination=Destination(device="cpu"),
+)
+def state_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
+    if destination.device == "cpu" and not model.is_python and model.backend.name in CPU.backends:
+        for path, state in items("sequence_batching.state")(model):
+            message = f"{CPU.server} cannot keep the implicit state '{state.input_name}': only NVIDIA's engines can"
+            cure = (
+                "keep it in the model.py of a step, which passes it on as an input and an output, or use --target gpu"
+            )
+            yield Finding(model.at(*path), message, cure=cure)
+            return
 
 
 @rule(

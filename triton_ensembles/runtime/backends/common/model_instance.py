@@ -4,7 +4,7 @@ Triton passes a Python-based backend the config as JSON text in ``args["model_co
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,17 +88,29 @@ def read_model_instance(args: Mapping[str, str], default_filename: str) -> Model
     if not file.exists():
         have = ", ".join(sorted(path.name for path in folder.iterdir())) if folder.is_dir() else ""
         raise LoadError(f"version {folder.name} of the model has no file {file.name} (it has: {have or 'nothing'})")
+    if states := (config.get("sequence_batching") or {}).get("state"):
+        cure = "only NVIDIA's own engines keep it: here, pass it on from a model.py, as an input and an output"
+        raise LoadError(f'sequence_batching has the implicit state "{states[0]["input_name"]}", and {cure}')
     return ModelInstance(
         name=args["model_name"],
         file=file,
         max_batch_size=int(config.get("max_batch_size", 0)),
-        inputs=tuple(map(_declared, config.get("input", ()))),
+        inputs=(*map(_declared, config.get("input", ())), *_control_inputs(config)),
         outputs=tuple(map(_declared, config.get("output", ()))),
         parameters={key: value["string_value"] for key, value in config.get("parameters", {}).items()},
         config=config,
         gpu=int(args["model_instance_device_id"]) if args["model_instance_kind"] == "GPU" else None,
         checks_files=args["model_instance_name"].endswith("_0_0"),
     )
+
+
+def _control_inputs(config: Mapping[str, Any]) -> Iterator[Tensor]:
+    """The inputs that the sequence batcher adds to each request (core r24.10, sequence_batch_scheduler.cc)."""
+    for entry in (config.get("sequence_batching") or {}).get("control_input", ()):
+        control = entry["control"][0]
+        values = {f"TYPE_{kind.upper()}": control.get(f"{kind}_false_true") for kind in ("int32", "fp32", "bool")}
+        data_type = next((name for name, pair in values.items() if pair), control.get("data_type"))
+        yield Tensor(entry["name"], data_type, (1,))
 
 
 def _declared(entry: Mapping[str, Any]) -> Tensor:
