@@ -127,6 +127,7 @@ TRITON := triton_ensembles/server/requirements
 	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements/requirements.txt
 	@$(CLI) setup
 	@ln -sfn ../../build.py .venv/bin/triton-ensembles
+	@ln -sfn "$(CURDIR)/triton_python_backend_utils-stubs" "$$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')"
 	@touch $@
 
 lock: .venv/ready ## Pin the dependencies of pyproject.toml into requirements.txt, with hashes

@@ -40,9 +40,9 @@ def renamed(edited: EditedRepository, tensor: Meant, to: str) -> dict[str, list[
         if not (made := holder.file.renamed(*path, to=to)):
             raise EnsembleError(f"'{to}' cannot be written for '{name}'", path=holder.file.shown, cure="do it by hand")
         edits[join(holder.root, CONFIG)] += made
-    for path, edit in _in_python(model, name, to):
-        edits[path].append(edit)
-    texts = {path: with_edits(edited.text_of(path), of_file) for path, of_file in edits.items()}
+    for file, edit in _in_python(model, name, to):
+        edits[file].append(edit)
+    texts = {file: with_edits(edited.text_of(file), of_file) for file, of_file in edits.items()}
     before = {_key(fault) for fault in edited.faults_with({}, model)}
     after = (fault for fault in edited.faults_with(texts, model) if fault.severity is Severity.ERROR)
     new = [fault for fault in after if _key(fault) not in before]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import tritonclient.grpc as grpc
 
-from tests.endpoint.hosting.archives import CONFIG, ensemble, model
+from tests.hosting.archives import CONFIG, ensemble, model
 from tests.files import write_files
 from tests.running import serving
 from tests.runtime.fused.forms import stage_both, stage_fused_form

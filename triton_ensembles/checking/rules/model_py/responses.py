@@ -110,7 +110,9 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
 def model_py_decorator_drops(model: Model) -> Iterator[Finding]:
     for file in model_files(model) if not model.config.model_transaction_policy.decoupled else ():
         home, execute = flow_of(file).defining("execute") or (file, None)
-        for decorator in execute.decorator_list if isinstance(execute, Function) else ():
+        if not isinstance(execute, Function):
+            continue
+        for decorator in execute.decorator_list:
             known = definition_of(home, dotted(decorator))
             inner = [node for node in known.node.body if isinstance(node, Function)] if known else []
             is_wrapper = known and isinstance(known.node, Function) and isinstance(known.node.body[-1], ast.Return)
