@@ -15,6 +15,7 @@ WORST = {
     "fields of configs": (1, 0, 0.75),  # a backend that the server lacks
     "texts of configs": (0, 0, 0.95),
     "lines of model.py": (2, 0, 0.65),
+    "lines of linked files": (60, 0, 0.0),
     "random ensembles": (0, 0, 0.0),
 }
 

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from checkout import ROOT
-from tests.checking.fidelity.corpus import CLASSES, CODE, cases
+from tests.checking.fidelity.corpus import CLASSES, cases
 from tests.checking.fidelity.judged import Figures, Odd, judge
 
 PAGE, REPORT = ROOT / "docs" / "fidelity.md", ROOT / "reports" / "fidelity.txt"
@@ -30,6 +30,7 @@ changed; a change at the definition that is reported at the use does not count.
 - Examples: the bad and the good one of each rule that a laptop can show. Configs: those of rules and in the styles of
   public projects that load, with one field deleted, doubled or given another value, or with one piece of text deleted,
   doubled or put in. model.py: a line deleted, doubled or indented otherwise, or a word misspelt or exchanged.
+  Linked files: the same in a model of four files, with a base class and helpers, which calls another model.
   Ensembles: up to four steps, with tensors of any type and shape.
 - A model.py also gets a request: refused is also one that fails it, or leaves an output out. Of the others only the
   load is asked, so that errors about requests are neither right nor refuted there.
@@ -64,7 +65,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _shown(odd: Odd) -> str:
-    text = (odd.case.example.files or {}).get(CODE) if odd.case.file == CODE else odd.case.example.config
+    text = (odd.case.example.files or {}).get(odd.case.file, odd.case.example.config)
     return f"== {odd.kind}: {odd.rules} lines {odd.case.lines}\n{odd.words}\n{text}\n"
 
 

@@ -1,13 +1,17 @@
 """The models about which checker and server are asked: examples of rules, mutants of what loads, random ensembles."""
 
 import difflib
+import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from checkout import ROOT
 from tests.checking.configs import changed, mutated
 from tests.checking.packing import MODEL_PY
 from tests.checking.test_public_styles import STYLES
@@ -39,6 +43,47 @@ _CODES = {MODEL_PY: {CODE: MODEL_PY}}  # with the other files of their models
 _CODES |= {files[CODE]: files for example in _GOOD if CODE in (files := dict(example.files or {}))}
 # The server of the tests completes no config, and has no models to call.
 _CODES_OF_LOADS = sorted(code for code in _CODES if not re.search("auto_complete_config|InferenceRequest", code))
+_LINKED = {
+    CODE: """\
+import helper
+from base import Base
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel(Base):
+    def answer(self, request):
+        x = pb_utils.get_input_tensor_by_name(request, "X")
+        call = pb_utils.InferenceRequest(model_name="callee", requested_output_names=["Y"], inputs=[x])
+        answer = call.exec()
+        if answer.has_error():
+            raise pb_utils.TritonModelException(answer.error().message())
+        y = pb_utils.get_output_tensor_by_name(answer, "Y").as_numpy()
+        return pb_utils.InferenceResponse([pb_utils.Tensor("Y", helper.scaled(y, self.factor))])
+""",
+    "1/base.py": """\
+from abc import ABC, abstractmethod
+
+
+class Base(ABC):
+    def initialize(self, args):
+        self.factor = 2
+
+    def execute(self, requests):
+        return [self.answer(request) for request in requests]
+
+    @abstractmethod
+    def answer(self, request): ...
+""",
+    "1/helper.py": """\
+from settings import SIZE
+
+
+def scaled(x, factor):
+    return (x * factor)[:, :SIZE]
+""",
+    "1/settings.py": "SIZE = 4\n",
+}
+_CALLED = {"callee/config.pbtxt": python_model(), "callee/1/model.py": MODEL_PY}
 
 
 def _lines(before: str, after: str) -> tuple[int, int] | None:
@@ -69,6 +114,21 @@ def _texts(draw: st.DrawFn) -> Case:
 def _codes(draw: st.DrawFn) -> Case:
     """A line of model.py deleted, doubled, indented otherwise, or with a word misspelt, exchanged or left out."""
     code = draw(st.sampled_from(_CODES_OF_LOADS))
+    text = draw(_line_changed(code))
+    return Case(Example(python_model(), {**_CODES[code], CODE: text}), CODE, _lines(code, text), asks=True)
+
+
+@st.composite
+def _linked(draw: st.DrawFn) -> Case:
+    """The same in a model of several files, which calls another one."""
+    path = draw(st.sampled_from(sorted(_LINKED)))
+    text = draw(_line_changed(_LINKED[path]))
+    example = Example(python_model(), {**_LINKED, path: text}, _CALLED)
+    return Case(example, path, _lines(_LINKED[path], text), asks=True)
+
+
+@st.composite
+def _line_changed(draw: st.DrawFn, code: str) -> str:
     lines = code.split("\n")
     number = draw(st.sampled_from([number for number, line in enumerate(lines) if line.strip()]))
     line, words = lines[number], [match.span() for match in _WORD.finditer(lines[number])]
@@ -79,8 +139,7 @@ def _codes(draw: st.DrawFn) -> Case:
     misspelt = [line[:start] + new + line[end:] for new in (word[1:], word + word[-1:], other, word.swapcase())]
     moved = [f"    {line}", line[4:] if line.startswith("    ") else f" {line}", line[:mark] + line[mark + 1 :]]
     new = draw(st.sampled_from([[], [line, line], *([text] for text in (*misspelt, *moved))]))
-    text = "\n".join([*lines[:number], *new, *lines[number + 1 :]])
-    return Case(Example(python_model(), {**_CODES[code], CODE: text}), CODE, _lines(code, text), asks=True)
+    return "\n".join([*lines[:number], *new, *lines[number + 1 :]])
 
 
 @st.composite
@@ -127,23 +186,33 @@ _DRAWN = {
     "fields of configs": _settings(),
     "texts of configs": _texts(),
     "lines of model.py": _codes(),
+    "lines of linked files": _linked(),
     "random ensembles": _ensembles(),
 }
 CLASSES = ("examples of the rules", *_DRAWN)
 
 
 def cases(name: str, count: int, number: int) -> list[Case]:
-    """The cases of a class: all examples of the rules, or ``count`` that are drawn with the seed ``number``."""
+    """The cases of a class, as :func:`drawn` has them in a process of its own: hypothesis also draws what constants the
+    modules have that happen to be loaded."""
+    code = f"sys.stdout.buffer.write(pickle.dumps(corpus.drawn({name!r}, {count}, {number})))"
+    command = [sys.executable, "-c", f"import pickle, sys; from tests.checking.fidelity import corpus; {code}"]
+    found = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    return list(pickle.loads(found))
+
+
+def drawn(name: str, count: int, number: int) -> list[Case]:
+    """All examples of the rules, or ``count`` cases that are drawn with the seed ``number``."""
     if name not in _DRAWN:
         return list(examples())
-    drawn: list[Case] = []
+    found: list[Case] = []
 
     @seed(number)
     @settings(_SETTINGS, max_examples=count)
     @given(_DRAWN[name])
     def draw(case: Case) -> None:
-        drawn.append(case)
+        found.append(case)
 
     run: Callable[[], None] = draw
     run()
-    return drawn
+    return found

@@ -75,6 +75,8 @@ def judge(cases: Sequence[Case], folder: Path, prefix: str) -> tuple[Figures, li
 
 def _refusal(server: ModelLoader, name: str, case: Case) -> str:
     """What the server says against the model, "" when it loads it, and answers if it is asked."""
+    for called in sorted({path.partition("/")[0] for path in case.example.beside if case.asks}):
+        server.load(called, _TIMEOUT)
     results = (server.load(name, _TIMEOUT) for _ in range(3))  # on a busy machine a server may be lost by chance
     result = next((result for result in results if result.survived), LoadResult(False, "the server hangs or dies"))
     if not result.loaded or not case.asks:

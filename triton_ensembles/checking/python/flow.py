@@ -74,7 +74,7 @@ class Flow:
         self.file = file
         self.parents: dict[ast.AST, ast.AST] = {}
         self._calls: dict[str, list[ast.Call]] = {}
-        self._changed: set[str] = set()  # attributes and names that are assigned to
+        self._changed: set[str] = set()  # attributes that are assigned to, and names outside of functions
         self._parameters: set[str] = set()  # of functions and lambdas
         self._uses: dict[str, int] = {}  # of attributes and names
         self._texts: set[str] = set()
@@ -91,7 +91,8 @@ class Flow:
             elif isinstance(node, ast.Name | ast.Attribute):
                 name = name_of(node)
                 if is_changed(node):
-                    self._changed.add(name)
+                    if isinstance(node, ast.Attribute) or self.function(node) is None:
+                        self._changed.add(name)
                 else:
                     self._uses[name] = self._uses.get(name, 0) + 1
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
