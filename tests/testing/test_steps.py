@@ -194,7 +194,11 @@ def test_a_call_is_answered_by_a_model_of_the_repository(repository: Path) -> No
         ({"words/config.pbtxt": None}, "words: there is no config.pbtxt"),
         ({"words/config.pbtxt": 'backend: "python"\ninput [ { nam'}, "words/config.pbtxt:2"),
         ({"words/config.pbtxt": 'backend: "python"\nbad: 1\n'}, "words/config.pbtxt:2"),
-        ({"words/config.pbtxt": 'platform: "ensemble"\n'}, "it is no Python model, but has ensemble"),
+        (
+            {"words/config.pbtxt": CONFIG.replace("data_type: TYPE_INT32", "")},
+            "words/config.pbtxt:5: output 'WORDS' has no",
+        ),
+        ({"words/config.pbtxt": 'backend: "onnxruntime"\n'}, "it is no Python model, but has onnxruntime"),
         ({"words/1/model.py": None}, "words: there is no 1/model.py"),
         (
             {"words/1/model.py": "import no_such\n"},

@@ -7,7 +7,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.environments import PARAMETER
+from triton_ensembles.checking.fault import Severity
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.fused.ensemble import FusedStep
 from triton_ensembles.runtime.fused.plan import StepPlan
@@ -95,6 +97,10 @@ def _config(folder: Path, *, this_python: bool) -> ModelConfig:
     if config.default_model_filename not in ("", "model.py"):
         message = f"default_model_filename is {config.default_model_filename!r}, and load_step reads model.py"
         raise EnsembleError(message, path=path, cure=_ELSEWHERE)
+    for fault in check([folder]).faults:  # of packed environments, none is needed here
+        is_there = Path(fault.place.path).resolve() == path and not fault.rule.startswith("environment-")
+        if is_there and fault.severity is Severity.ERROR:
+            raise EnsembleError(fault.message, path=path, line=fault.place.line, cure=fault.cure)
     return config
 
 

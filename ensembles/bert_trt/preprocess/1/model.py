@@ -31,7 +31,8 @@ class TritonPythonModel:
             raise pb_utils.TritonModelException(f"pad_to is {self.multiple}, but must divide {limit}")
 
     def execute(self, requests):
-        texts, slices, errors = [], [], {}
+        texts: list[str] = []
+        slices, errors = [], {}
         for number, request in enumerate(requests):
             start = len(texts)
             try:
