@@ -61,3 +61,11 @@ def test_the_files_of_a_linked_model_are_read(tmp_path: Path) -> None:
     moved(repository / "m")
     (fault,) = check([repository]).faults
     assert "nothing_of_that_name" in fault.message
+
+
+def test_a_model_file_that_is_a_link_to_nowhere_is_an_error(tmp_path: Path) -> None:
+    """Otherwise the load never ends: the stub does not say that it has no file."""
+    repository = archives.written(archives.model("m"), tmp_path / "models")
+    (repository / "m" / "1" / "model.py").unlink()
+    linked(repository / "m" / "1" / "model.py", "/nowhere")
+    assert [fault.rule for fault in check([repository]).faults] == ["model-file-broken"]
