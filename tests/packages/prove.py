@@ -89,7 +89,7 @@ def prove(package: Package, form: str, image: str, folder: Path) -> tuple[float,
     scratch = folder / "scratch"
     scratch.mkdir()
     target = fused(image) if form == "fused" else CPU
-    request = implied(folder / "models", target, places, Proof.NONE, scratch, lambda _: None, image=image)
+    request = implied(folder / "models", target, places, Proof.ANSWERS, scratch, lambda _: None, image=image)
     archive = build(request, lambda _: None).archive
     found = served(archive, scratch, image=image)
     with client_of(server_of([found])) as client:

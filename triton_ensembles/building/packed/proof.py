@@ -48,7 +48,7 @@ def prove(request: BuildRequest, archive: Path, python: str, written: Mapping[st
             extract(archive, model, lambda _: None)
         except ExtractionError as error:
             raise EnsembleError(f"the archive cannot be unpacked: {error}", path=shown_as) from error
-        destination = Destination(single=single)
+        destination = Destination(image=request.destination.image, single=single)
         alone: Mapping[str, str] | None = None
         if single:
             (repository,) = find_repositories(archive)
