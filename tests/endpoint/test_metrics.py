@@ -16,7 +16,8 @@ from tests.endpoint.conftest import Deployer, ask, in_service, page, refused
 from tests.hosting import archives
 from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.metrics import publishing, triton
+from triton_ensembles.endpoint.metrics import publishing
+from triton_ensembles.hosting import triton_metrics as triton
 from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
 from triton_ensembles.endpoint.metrics.publishing import TritonPublisher
 from triton_ensembles.endpoint.metrics.record import Metrics, percentiles

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import tritonclient.grpc as grpc
 
-from tests.hosting.archives import CONFIG, ensemble, model
 from tests.files import write_files
+from tests.hosting.archives import CONFIG, ensemble, model
 from tests.running import serving
 from tests.runtime.fused.forms import stage_both, stage_fused_form
 from triton_ensembles.server.clients import grpc_client
