@@ -10,14 +10,13 @@ from triton_ensembles.host.application import Application
 from triton_ensembles.host.catalog import Catalog
 from triton_ensembles.host.report import HostReport
 from triton_ensembles.host.room import Room
-from triton_ensembles.host.settings import Settings
+from triton_ensembles.host.settings import DRAIN_SECONDS, Settings
 from triton_ensembles.hosting.container import Container, Launch
 from triton_ensembles.hosting.disk import Disk
 from triton_ensembles.hosting.http_server import answering, listen, stop_signals, working_folders
 from triton_ensembles.hosting.objects import Objects
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS, MULTI_MODEL
 
-_DRAIN_SECONDS = 30.0  # that running requests may take when it is stopped
 _NOTE_SECONDS = 2.0  # between notes of what is loaded
 
 
@@ -61,7 +60,7 @@ async def _serve(
 
             async def stop() -> None:
                 application.stopping = True
-                await room.stop(_DRAIN_SECONDS)
+                await room.stop(DRAIN_SECONDS)
 
             async with answering(listener, application.handle, stop):
                 await _unless(stop_requested, room.start())

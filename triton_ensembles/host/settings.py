@@ -7,6 +7,8 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.hosting.budgets import Budgets
 from triton_ensembles.server.home import Installation
 
+DRAIN_SECONDS = 30.0  # that running requests may take when the host is stopped
+
 
 @dataclass(frozen=True)
 class Settings:
