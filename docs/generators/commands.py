@@ -25,6 +25,9 @@ def page() -> str:
         assert command is not None, name
         context = click.Context(command, parent=group, info_name=name, terminal_width=_WIDTH)
         parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")
+        for below, part in command.commands.items() if isinstance(command, click.Group) else ():
+            own = click.Context(part, parent=context, info_name=below, terminal_width=_WIDTH)
+            parts.append(f"```text\n{part.get_help(own)}\n```\n")
     return "\n".join(parts)
 
 

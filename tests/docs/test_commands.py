@@ -49,6 +49,10 @@ def test_commands_and_their_options_exist(page: str, words: list[str]) -> None:
     if command is None:
         assert words[0].startswith("-"), f"{page}: there is no command {words[0]}"
         return
+    if isinstance(command, click.Group) and words[1:]:
+        below = command.get_command(click.Context(command), words[1])
+        assert below is not None, f"{page}: there is no command {' '.join(words[:2])}"
+        command, words = below, [*words, "--"][: [*words, "--"].index("--")]
     known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
     given = {word.partition("=")[0] for word in words if word.startswith("--")}
     assert given <= known | {"--help"}, f"{page}: {given - known}"

@@ -55,6 +55,7 @@ GROUPS = {
         "serve": "Serve ensembles or any repository with tritonserver until Ctrl-C.",
         "endpoint": "Serve the SageMaker API here, for boto3 code.",
         "host": "Serve any number of archives by name, each loaded when requested.",
+        "export": "Write files for many hosts: HAProxy, Kubernetes.",
         "gateway": "Serve several models by name and version in one container.",
     },
     "Measure": {

@@ -1,0 +1,1 @@
+"""Many hosts behind a stock balancer: the files for HAProxy and for Kubernetes."""
