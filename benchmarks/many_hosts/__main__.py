@@ -1,0 +1,133 @@
+"""The command line; see __init__.py."""
+
+import argparse
+import itertools
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import benchmarks.many_hosts
+from benchmarks.many_hosts.hosts import Host, balanced, hosts_of, until
+from benchmarks.many_hosts.traffic import Clients, under_load
+from benchmarks.soak.models import name_of, write_models
+from benchmarks.soak.traffic import zipf
+
+_HOSTS = 4
+_SHARE = 10  # there is memory for one in ten
+_SAMPLE = (2, 8)  # loaded for the measurement of what one takes
+_ENOUGH = 64 << 30
+
+
+def memory_of(archives: Path, folder: Path) -> tuple[int, int]:
+    """Bytes of the server, and of each loaded model."""
+    few, many = _SAMPLE
+    with hosts_of(archives, folder, 1, _ENOUGH) as (host,):
+        sizes = []
+        for count in _SAMPLE:
+            Clients(host.address, range(count), 1).join()
+            time.sleep(5)  # two looks at the memory
+            sizes.append(host.metrics()["host_memory_bytes"])
+    model = (sizes[1] - sizes[0]) / (many - few)
+    return int(sizes[0] - few * model), int(model)
+
+
+def hits(name: str, address: str, hosts: list[Host], models: list[int], clients: int) -> None:
+    """Print the share of requests that found their model loaded."""
+    began = time.monotonic()
+    traffic = Clients(address, models, clients).join()
+    counts = [host.metrics() for host in hosts]
+    found, missed = (sum(count[f"host_{key}_total"] for count in counts) for key in ("hits", "misses"))
+    print(
+        f"{name}: {found / (found + missed):.3f} hits of {found + missed:.0f}, {traffic.failed} failed, "
+        f"{traffic.wrong} wrong, {time.monotonic() - began:.0f} s; loaded at the end "
+        f"{[int(count['host_loaded_models']) for count in counts]} {dict(traffic.failures) or ''}",
+        flush=True,
+    )
+
+
+def compare_hits(archives: Path, folder: Path, models: list[int], clients: int, server: int, room: int) -> None:
+    """One host with all the memory; four with a quarter each, by the hash and by turns.
+
+    Args:
+        server: bytes of each tritonserver without models.
+        room: bytes for models, in all.
+    """
+    with hosts_of(archives, folder, 1, server + room) as hosts:
+        hits("one host with all the memory", hosts[0].address, hosts, models, clients)
+    for name, by_turns in (("four hosts, the hash of the name", False), ("four hosts, round robin", True)):
+        budget = server + room // _HOSTS
+        with (
+            hosts_of(archives, folder, _HOSTS, budget) as hosts,
+            balanced(hosts, folder, round_robin=by_turns) as balancer,
+        ):
+            hits(name, balancer.address, hosts, models, clients)
+
+
+def faults(archives: Path, folder: Path, models: list[int], clients: int, budget: int) -> None:
+    """Kill, add and restart hosts under load, and print what was lost."""
+    asked = itertools.cycle(models)
+    joining = Host(archives, folder / "joining", budget)
+    with (
+        hosts_of(archives, folder, _HOSTS, budget) as hosts,
+        ExitStack() as stack,
+        balanced([*hosts, joining], folder) as balancer,
+    ):
+        stack.callback(joining.stop)
+
+        @contextmanager
+        def reported(name: str) -> Iterator[None]:
+            with under_load(balancer.address, asked, clients) as traffic:
+                yield
+            print(f"{name}: {traffic.failed} of {traffic.answered + traffic.failed} lost, {traffic.wrong} wrong")
+            for failure, count in traffic.failures.items():
+                print(f"    {count} times {failure}", flush=True)
+
+        with reported("a host killed"):
+            hosts[0].kill()
+        hosts[0].start()
+        balancer.wait_for(_HOSTS)
+        with reported("a tritonserver killed"):
+            hosts[1].kill_tritonserver()
+        with reported("a host added"):
+            joining.start()
+            balancer.wait_for(_HOSTS + 1)
+        with reported("all restarted, one after the other"):
+            for host in [*hosts, joining]:
+                host.stop()
+                host.start()
+                balancer.wait_for(_HOSTS + 1)
+        hot = name_of(models[0])
+        with under_load(balancer.address, itertools.repeat(models[0]), clients):
+            until(lambda: sum(host.loaded(hot) for host in hosts) > 1)
+        print(f"a hot model is on {sum(host.loaded(hot) for host in [*hosts, joining])} hosts", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=benchmarks.many_hosts.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--models", type=int, default=300)
+    parser.add_argument("--requests", type=int, default=3000)
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--only", choices=("hits", "faults"))
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="many-hosts-") as temporary:
+        folder = Path(temporary)
+        archives = folder / "archives"
+        for path in list(write_models(arguments.models, folder / "packed")):
+            archives.mkdir(exist_ok=True)
+            path.rename(archives / path.name)
+        server, model = memory_of(archives, folder)
+        room = arguments.models // _SHARE * model
+        print(f"a server takes {server >> 20} MiB, a model {model / 2**20:.1f} MiB", flush=True)
+        models = zipf(arguments.models, arguments.requests).tolist()
+        if arguments.only != "faults":
+            compare_hits(archives, folder, models, arguments.clients, server, room)
+        if arguments.only != "hits":
+            faults(archives, folder, models, arguments.clients, server + room // _HOSTS)
+
+
+if __name__ == "__main__":
+    main()
