@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import benchmarks.many_hosts
@@ -17,11 +18,24 @@ from benchmarks.soak.traffic import zipf
 _HOSTS = 4
 _SHARE = 10  # there is memory for one in ten
 _SAMPLE = (2, 8)  # loaded for the measurement of what one takes
+_UNDER_WAY = 2  # models that a host loads for others, each of which needs its memory as well
 _ENOUGH = 64 << 30
 
 
-def memory_of(archives: Path, folder: Path) -> tuple[int, int]:
-    """Bytes of the server, and of each loaded model."""
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of a server, and of each loaded model."""
+
+    server: int
+    model: int
+
+    def budget(self, models: float) -> int:
+        """What a host needs that keeps so many models while it loads others."""
+        return self.server + int((models + _UNDER_WAY) * self.model)
+
+
+def memory_of(archives: Path, folder: Path) -> Memory:
+    """Load a few models, and then more."""
     few, many = _SAMPLE
     with hosts_of(archives, folder, 1, _ENOUGH) as (host,):
         sizes = []
@@ -30,7 +44,7 @@ def memory_of(archives: Path, folder: Path) -> tuple[int, int]:
             time.sleep(5)  # two looks at the memory
             sizes.append(host.metrics()["host_memory_bytes"])
     model = (sizes[1] - sizes[0]) / (many - few)
-    return int(sizes[0] - few * model), int(model)
+    return Memory(int(sizes[0] - few * model), int(model))
 
 
 def hits(name: str, address: str, hosts: list[Host], models: list[int], clients: int) -> None:
@@ -47,19 +61,15 @@ def hits(name: str, address: str, hosts: list[Host], models: list[int], clients:
     )
 
 
-def compare_hits(archives: Path, folder: Path, models: list[int], clients: int, server: int, room: int) -> None:
-    """One host with all the memory; four with a quarter each, by the hash and by turns.
-
-    Args:
-        server: bytes of each tritonserver without models.
-        room: bytes for models, in all.
-    """
-    with hosts_of(archives, folder, 1, server + room) as hosts:
-        hits("one host with all the memory", hosts[0].address, hosts, models, clients)
-    for name, by_turns in (("four hosts, the hash of the name", False), ("four hosts, round robin", True)):
-        budget = server + room // _HOSTS
+def compare_hits(archives: Path, folder: Path, models: list[int], clients: int, memory: Memory, room: float) -> None:
+    """One host with memory for ``room`` models; four with a quarter of that each, by the hash and by turns."""
+    for name, count, by_turns in (
+        ("one host", 1, False),
+        ("four hosts, the hash of the name", _HOSTS, False),
+        ("four hosts, round robin", _HOSTS, True),
+    ):
         with (
-            hosts_of(archives, folder, _HOSTS, budget) as hosts,
+            hosts_of(archives, folder, count, memory.budget(room / count)) as hosts,
             balanced(hosts, folder, round_robin=by_turns) as balancer,
         ):
             hits(name, balancer.address, hosts, models, clients)
@@ -119,14 +129,13 @@ def main() -> None:
         for path in list(write_models(arguments.models, folder / "packed")):
             archives.mkdir(exist_ok=True)
             path.rename(archives / path.name)
-        server, model = memory_of(archives, folder)
-        room = arguments.models // _SHARE * model
-        print(f"a server takes {server >> 20} MiB, a model {model / 2**20:.1f} MiB", flush=True)
+        memory = memory_of(archives, folder)
+        print(f"a server takes {memory.server >> 20} MiB, a model {memory.model / 2**20:.1f} MiB", flush=True)
         models = zipf(arguments.models, arguments.requests).tolist()
         if arguments.only != "faults":
-            compare_hits(archives, folder, models, arguments.clients, server, room)
+            compare_hits(archives, folder, models, arguments.clients, memory, arguments.models / _SHARE)
         if arguments.only != "hits":
-            faults(archives, folder, models, arguments.clients, server + room // _HOSTS)
+            faults(archives, folder, models, arguments.clients, memory.budget(arguments.models / _SHARE / _HOSTS))
 
 
 if __name__ == "__main__":
