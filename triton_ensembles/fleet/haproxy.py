@@ -50,14 +50,6 @@ class Balancer:
         return round(2 * self.seconds) + 30
 
 
-@dataclass(frozen=True)
-class Places:
-    """Servers that HAProxy finds by DNS: as many places as there may be addresses for the name."""
-
-    name: str
-    count: int
-
-
 def haproxy_config(balancer: Balancer, hosts: Iterable[str]) -> str:
     """The config for these hosts, each given as HOST:PORT. Raises UsageError for what is no such address, or two equal
     ones."""
@@ -68,12 +60,12 @@ def haproxy_config(balancer: Balancer, hosts: Iterable[str]) -> str:
         addresses.append(address)
     named = any(_has_name(address) for address in addresses)
     command = f"export haproxy {' '.join(addresses)}"
-    return _filled(balancer, command, hosts=_ids(addresses), resolved=named, places=None)
+    return _filled(balancer, command, hosts=_ids(addresses), resolved=named, name=None)
 
 
-def config_of_places(balancer: Balancer, command: str, places: Places) -> str:
-    """The config for hosts that come and go, and have one name in the DNS."""
-    return _filled(balancer, command, hosts=(), resolved=True, places=places)
+def config_of_name(balancer: Balancer, command: str, name: str, most: int) -> str:
+    """The config for hosts that come and go, at most so many, and have one name in the DNS."""
+    return _filled(balancer, command, hosts=(), resolved=True, name=name, most=most)
 
 
 def _filled(balancer: Balancer, command: str, **hosts: object) -> str:

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from triton_ensembles.fleet.haproxy import Balancer, Places, config_of_places
+from triton_ensembles.fleet.haproxy import Balancer, config_of_name
 from triton_ensembles.fleet.template import filled
 from triton_ensembles.ground.errors import UsageError
 from triton_ensembles.host.settings import DRAIN_SECONDS
@@ -84,9 +84,8 @@ def manifests(fleet: Fleet) -> str:
     """The manifests as YAML documents, for ``kubectl apply``."""
     command = f"export kubernetes {fleet.name} {fleet.source}"
     balancer = Balancer("*", 8000, 8405, fleet.seconds, fleet.balance_factor)
-    # A new pod of a rollout may come before an old one goes.
-    places = Places(f"{fleet.name}-hosts.${{NAMESPACE}}.svc.cluster.local:8000", fleet.most_hosts + 1)
-    config = config_of_places(balancer, command, places)
+    name = f"{fleet.name}-hosts.${{NAMESPACE}}.svc.cluster.local:8000"
+    config = config_of_name(balancer, command, name, fleet.most_hosts + 1)  # a rollout has one more
     return filled(
         "kubernetes.yaml.j2",
         command,
