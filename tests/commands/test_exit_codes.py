@@ -17,7 +17,7 @@ USAGE = (
     "clone absent.tar.gz", "upload absent.tar.gz", "deploy absent.tar.gz", "plan", "gateway absent",
     "invoke --body absent", "upgrade absent --from 24.09 --to 26.05", "upgrade whole --from 26.05 --to 24.09",
     "autoscale absent", "status absent", "undeploy absent", "schema absent", "check empty",
-    "upgrade empty --from 24.09 --to 26.05", "export haproxy absent",
+    "upgrade empty --from 24.09 --to 26.05", "export haproxy absent", "host absent", "lsp absent",
 )  # fmt: skip
 FAULTS = ("check faulty", "build faulty", "serve faulty", "demo faulty", "perf faulty")
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from triton_ensembles.commands.common import option_values, options, output
-from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.errors import EnsembleError, UsageError, shown
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.host.settings import Settings
 from triton_ensembles.server.ports import LOOPBACK, Ports
@@ -150,7 +150,7 @@ def _found(source: str, s3_url: str | None) -> tuple[Any, Any]:
 
     if not source.startswith("s3://"):
         if not Path(source).is_dir():
-            raise EnsembleError(
+            raise UsageError(
                 "there is no such folder", path=Path(source), cure="name a folder, or s3://BUCKET/PREFIX"
             )
         return Folder(Path(source).absolute()), Files()
