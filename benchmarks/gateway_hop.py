@@ -2,9 +2,9 @@
 
     python -m benchmarks.gateway_hop        the models of build/cpu/gateway, which `make gateway` has built
 
-One client sends the same tensors over connections that stay open, in turn: to Triton over HTTP, with binary tensors,
-and to the gateway in each form that it takes. Beside the median of the time there are those of the difference from the
-time of Triton in the same turn, and of the ratio.
+One client sends the same tensors over connections that stay open, in turn: to another Triton over HTTP, with binary
+tensors, and to the gateway in each form that it takes. Beside the median of the time there are those of the difference
+from the time of Triton in the same turn, and of the ratio.
 """
 
 import argparse
@@ -20,11 +20,13 @@ import tritonclient.http as http
 
 from checkout import BUILD, ENSEMBLES
 from triton_ensembles.archive.manifest import GATEWAY_TABLE
-from triton_ensembles.gateway.invocation import ATTRIBUTES, BINARY
-from triton_ensembles.gateway.models_toml import Model, read_table
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.host.gateway.invocation import ATTRIBUTES, BINARY
+from triton_ensembles.host.gateway.models_toml import Model, read_table
 from triton_ensembles.server.gateway_server import GatewayServer
+from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.sockets import connection_to
+from triton_ensembles.server.triton_server import TritonServer
 
 _DIRECT = "Triton, HTTP"
 _WARM_UP = 20  # requests
@@ -41,7 +43,7 @@ def _payload(model: Model) -> bytes:
     )
 
 
-def requests_of(server: GatewayServer, model: Model, value: bytes) -> Mapping[str, Send]:
+def requests_of(server: GatewayServer, triton: TritonServer, model: Model, value: bytes) -> Mapping[str, Send]:
     """The same request, by the way that it takes: to Triton, and to the gateway in each form."""
     ((tensor, source),) = model.inputs.items()
     text = source.form == "text"
@@ -60,7 +62,7 @@ def requests_of(server: GatewayServer, model: Model, value: bytes) -> Mapping[st
         return _sender(server.sagemaker_url, "/invocations", body, {"Content-Type": media_type, **attributes})
 
     return {
-        _DIRECT: _sender(server.http_url, path, kserve, headers),
+        _DIRECT: _sender(triton.http_url, path, kserve, headers),
         "gateway, JSON": gateway("application/json", fields, {}),
         "gateway, raw bytes": gateway("text/plain" if text else "image/jpeg", value),
         "gateway, KServe v2": gateway(f"{BINARY};json-header-size={head}", kserve),
@@ -96,12 +98,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1000, help="requests of each kind (1000)")
     options = parser.parse_args()
     try:
-        with GatewayServer(_REPOSITORY) as server:
+        with GatewayServer(_REPOSITORY) as server, TritonServer([_REPOSITORY], reach=Reach.SOCKETS) as triton:
             for model in read_table(_REPOSITORY / GATEWAY_TABLE).models:
                 if not (value := _payload(model)):
                     continue
                 print(f"{model}, {len(value)} bytes: {options.rounds} requests of each")
-                seconds = seconds_in_turn(requests_of(server, model, value), options.rounds)
+                seconds = seconds_in_turn(requests_of(server, triton, model, value), options.rounds)
                 for way, times in seconds.items():
                     hop = median(map(float.__sub__, times, seconds[_DIRECT]))
                     ratio = median(map(float.__truediv__, times, seconds[_DIRECT]))

@@ -17,10 +17,10 @@ from tests.hosting import archives
 from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.endpoint.metrics import publishing
-from triton_ensembles.hosting import triton_metrics as triton
 from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
 from triton_ensembles.endpoint.metrics.publishing import TritonPublisher
 from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
+from triton_ensembles.hosting import triton_metrics as triton
 from triton_ensembles.hosting.triton_metrics import Source, step_times
 from triton_ensembles.sagemaker.metric_names import METRICS
 

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-import tritonclient.grpc as grpc
+import tritonclient.http as http
 
 from checkout import ENSEMBLES, ROOT
 from triton_ensembles.building.build import build
@@ -16,8 +16,8 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.building.packed.gateway_repository import stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.request import BuildRequest
-from triton_ensembles.gateway.models_toml import read_table
-from triton_ensembles.server.clients import grpc_client
+from triton_ensembles.host.gateway.models_toml import read_table
+from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.gateway_server import GatewayServer
 from triton_ensembles.triton.targets import CPU
 
@@ -72,7 +72,7 @@ def small_server(small: dict[str, Built], small_places: Places) -> Iterator[Gate
 
 
 @pytest.fixture
-def small_client(small_server: GatewayServer) -> Iterator[grpc.InferenceServerClient]:
-    """Of the Triton behind the gateway."""
-    with grpc_client(small_server) as client:
+def small_client(small_server: GatewayServer) -> Iterator[http.InferenceServerClient]:
+    """Of KServe v2, on the gateway's port."""
+    with http_client(small_server, network_timeout=300, connection_timeout=300) as client:
         yield client

@@ -19,15 +19,15 @@ from pipelines.make_resnet50 import ResNet50
 from pipelines.make_resnet50 import fill as fill_resnet
 from tests.ensembles.clients import PHOTOGRAPHS, SHOTS, SIDEWAYS, Array, infer, png, rows, saved, text_rows
 from tests.ensembles.conftest import BERT, NAMES, RESNET, RESNET_SEEDS, YOLO
-from tests.gateway.client import named, send
+from tests.host.gateway.client import named, send
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.packed.gateway_repository import ensembles_of, stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.building.request import BuildRequest
-from triton_ensembles.gateway.models_toml import read_table
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.host.gateway.models_toml import read_table
 from triton_ensembles.server.gateway_server import GatewayServer
 from triton_ensembles.triton.targets import CPU, fused
 

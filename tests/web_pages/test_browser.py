@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.browser import Browser
-from tests.gateway.repository import write as write_gateway
+from tests.host.gateway.repository import write as write_gateway
 from tests.repositories import write_chain
 from tests.running import serving
 from tests.web_pages.attacks import attacks, ports_of

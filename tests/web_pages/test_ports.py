@@ -14,8 +14,8 @@ import tritonclient.http
 
 from tests import chain
 from tests.endpoint.conftest import BUCKET, Deployer, ask
-from tests.gateway.repository import write as write_gateway
 from tests.host.conftest import hosting, put
+from tests.host.gateway.repository import write as write_gateway
 from tests.hosting import archives
 from tests.running import lines_until, port_options, running, serving
 from tests.web_pages.attacks import Attack, attacks, may_be_read, ports_of, reads, send

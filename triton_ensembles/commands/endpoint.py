@@ -20,8 +20,6 @@ from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.hosting.keeper import keep
-from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
-from triton_ensembles.server.secret import covers_sagemaker
 
 
 def _root() -> Path:
@@ -84,10 +82,7 @@ def endpoint(names: tuple[str, ...], settings: Settings, *, single: bool, chosen
       endpoint model.tar.gz path/to/models       an endpoint over model.tar.gz and models.tar.gz
     """
     server = settings.server
-    if server and not has_sagemaker_socket(server.tritonserver) and not covers_sagemaker(server.version):
-        where = "on all interfaces, as in every container, and run any model for whoever reaches them"
-        cure = "use no browser meanwhile, and keep other machines away; 26.03 and later demand a secret"
-        click.echo(f"WARNING: the SageMaker ports of this tritonserver listen {where}: {cure}", err=True)
+    options.warn_of_open_ports(server)
     with tempfile.TemporaryDirectory(prefix="archives-") as scratch, StopSignals():
         if single and len(names) != 1:
             raise click.UsageError("--single serves one archive, repository or ensemble: name it")

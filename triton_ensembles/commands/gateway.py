@@ -1,5 +1,7 @@
 """``gateway``: several models of one container, by name and version."""
 
+import os
+import sys
 from pathlib import Path
 
 import click
@@ -10,28 +12,20 @@ from triton_ensembles.building.packed.gateway_repository import NAME, ensembles_
 from triton_ensembles.building.places import Weights
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.builds import build_all
-from triton_ensembles.commands.serve import wait
-from triton_ensembles.gateway.models_toml import Table, read_table
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.ground.processes import StopSignals
+from triton_ensembles.host.gateway.models_toml import Table, read_table
 from triton_ensembles.project.recipe.places import find_ensembles
-from triton_ensembles.server.gateway_server import GatewayServer
+from triton_ensembles.server.gateway_server import host_command, host_environment
 from triton_ensembles.server.ports import Ports
-
-_on_port = options.collected(
-    Ports,
-    "ports",
-    options.port("port", Ports.sagemaker, "SageMaker's port: /invocations, /ping and /metrics.", "sagemaker"),
-)
 
 
 @click.command()
 @options.with_weights
 @options.for_target
 @output.quiet
-@_on_port
+@options.port("port", Ports.sagemaker, "SageMaker's port, which has KServe v2 and /metrics as well.", "port")
 @click.option("--archive", is_flag=True, help="Write dist/TARGET/gateway.tar.gz, for ModelDataUrl, and do not serve.")
-def gateway(weights: Weights, chosen_target: options.BuildTarget, ports: Ports, archive: bool) -> None:
+def gateway(weights: Weights, chosen_target: options.BuildTarget, port: int, archive: bool) -> None:
     """Serve the models of gateway/models.toml by name and version, as one container does, until Ctrl-C.
 
     \b
@@ -47,7 +41,7 @@ def gateway(weights: Weights, chosen_target: options.BuildTarget, ports: Ports, 
     built_for = chosen_target.built() if archive else chosen_target.served_here()
     names = ensembles_of(table, [ensemble.name for ensemble in find_ensembles(places.ensembles)], table_path, built_for)
     if not archive:
-        ports.refuse_busy(GatewayServer.port_names)  # before the build, which may take long
+        Ports(sagemaker=port).refuse_busy(["sagemaker"])  # before the build, which may take long
     built = build_all(tuple(names), weights, built_for)
     folder = stage_gateway(built, table, table_path, places, built_for)
     if archive:
@@ -55,22 +49,10 @@ def gateway(weights: Weights, chosen_target: options.BuildTarget, ports: Ports, 
         write_archive(folder, written, progress=output.progress())
         output.result(f"{shown(written)}  {written.stat().st_size / 1e6:.1f} MB")
         return
-    say = output.progress()
-    say(f"starting tritonserver with {', '.join(names)}")
-    with (
-        StopSignals() as signals,
-        GatewayServer(
-            folder,
-            ports=ports,
-            log=places.build / "gateway.log",
-            python=python_of({NAME: folder}),
-            progress=lambda seconds: say(f"  loading, {seconds:.0f} s"),
-        ) as server,
-    ):
-        signals.defer()
-        _announce(table, server)
-        wait(signals, server)
-    click.echo("stopped")
+    output.progress()(f"starting tritonserver with {', '.join(names)}")
+    sys.stdout.flush()
+    command = host_command(folder, port, places.build / NAME, python_of({NAME: folder}))
+    os.execve(command[0], command, {**os.environ, **host_environment()})
 
 
 def _table(path: Path) -> Table:
@@ -78,11 +60,3 @@ def _table(path: Path) -> Table:
         cure = "write it as docs/gateway.md says"
         raise EnsembleError("the table of the gateway's models is missing", path=path, cure=cure)
     return read_table(path)
-
-
-def _announce(table: Table, server: GatewayServer) -> None:
-    click.echo(f"ready: {', '.join(map(str, table.models))}")
-    click.echo(f"  invoke   http://{server.sagemaker_url}/invocations")
-    click.echo(f"  metrics  http://{server.sagemaker_url}/metrics")
-    click.echo(f"  log      {shown(server.log)}")
-    click.echo("Ctrl-C stops it")

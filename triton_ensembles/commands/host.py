@@ -1,10 +1,13 @@
 """``host`` on the command line."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from triton_ensembles.archive.manifest import GATEWAY_TABLE
 from triton_ensembles.commands.common import option_values, options, output
 from triton_ensembles.ground.errors import EnsembleError, UsageError, shown
 from triton_ensembles.ground.paths import user_folder
@@ -43,8 +46,9 @@ _settings = options.collected(
         "--memory-budget",
         metavar="SIZE",
         default="8G",
-        read=option_values.size,
-        help="Memory of tritonserver and its Python processes; beyond it, the least recently used model is unloaded.",
+        read=option_values.memory,
+        help="Memory of tritonserver and its Python processes, such as 24G, or 90% of this machine's; beyond it, the "
+        "least recently used model is unloaded.",
     ),
     option_values.option(
         "--disk-budget",
@@ -54,7 +58,11 @@ _settings = options.collected(
         help="Disk space of unpacked archives; beyond it, the least recently used one is deleted.",
     ),
     click.option(
-        "--pin", multiple=True, metavar="NAME", help="Load this model first and never unload it. May be repeated."
+        "--pin",
+        multiple=True,
+        metavar="NAME",
+        callback=lambda _context, _option, names: {name: f"--pin {name}" for name in names},
+        help="Load this model first and never unload it. May be repeated.",
     ),
     click.option(
         "--requests-at-once", type=click.IntRange(1), default=1000, help="Further ones are answered with 503."
@@ -85,6 +93,12 @@ _settings = options.collected(
     ),
     options.evict_ahead,
     options.server,
+    click.option("--python", metavar="VERSION", default="", help="The Python of Python steps, such as 3.10."),
+    click.option(
+        "--as-container",
+        is_flag=True,
+        help="It is the main program of a container: models see its environment variables, and their log is printed.",
+    ),
 )
 
 
@@ -97,16 +111,22 @@ _settings = options.collected(
     default="",
     help="Load these models in the background: a file with a name a line, or what was loaded when the host last ended.",
 )
+@click.option(
+    "--table",
+    type=options.FILE,
+    help="The table of /invocations, whose models are pinned: docs/gateway.md.  [default: models.toml in FOLDER]",
+)
 @click.option("--s3-url", default=None, help="Another S3 than AWS's, for s3://.")
 @output.quiet
-def host(source: str, settings: Settings, preload: str, s3_url: str | None) -> None:
+def host(source: str, settings: Settings, preload: str, table: Path | None, s3_url: str | None) -> None:
     """Serve any number of models by name over KServe v2: each is loaded when it is requested, and the least recently
     used one is unloaded when the memory is full.
 
     The models of a FOLDER are its archives (NAME.tar.gz), models (NAME/config.pbtxt) and model repositories
     (NAME/MODEL/config.pbtxt); those of an S3 prefix its archives. New, changed and deleted ones are noticed; a changed
     one is loaded beside the old one, which answers until then. Clients are those of any Triton over HTTP: curl,
-    tritonclient.http. gRPC is not served: it names the model in the message, where no balancer sees it.
+    tritonclient.http. gRPC is not served: it names the model in the message, where no balancer sees it. /ping and
+    /invocations are SageMaker's, for requests that name their model in a header, or as a table says.
 
     \b
       host dist/cpu                                  the archives that were built
@@ -117,16 +137,20 @@ def host(source: str, settings: Settings, preload: str, s3_url: str | None) -> N
       curl 127.0.0.1:8000/v2/models/NAME/infer -d '{"inputs": […]}'
     """
     catalog, objects = _found(source, s3_url)
+    chosen, settings = _tabled(table or Path(source) / GATEWAY_TABLE, settings, given=table is not None)
     names = _names(settings.loaded if preload == "last" else Path(preload), preload) if preload else []
     if settings.bind != LOOPBACK and settings.token_file is None:
         click.echo(
             f"WARNING: whoever reaches {settings.bind} may use every model; --token-file keeps others out", err=True
         )
-    from triton_ensembles.host.server import run_host  # takes a second, which --help need not
+    options.warn_of_open_ports(settings.server)
+    from triton_ensembles.host.gateway.application import Gateway  # takes a second, which --help need not
+    from triton_ensembles.host.server import run_host
     from triton_ensembles.hosting.keeper import keep
 
     settings.root.mkdir(parents=True, exist_ok=True)
-    keep()
+    if not settings.as_container:  # which ends with its main program
+        keep()
 
     def ready(url: str, room: Any) -> None:
         models = list(room.index())
@@ -136,11 +160,26 @@ def host(source: str, settings: Settings, preload: str, s3_url: str | None) -> N
             click.echo(f"WARNING: left out: {model['reason']}", err=True)
         if len(refused) > _SHOWN:
             click.echo(f"WARNING: left out: {len(refused) - _SHOWN} more, which the index of models names", err=True)
+        if chosen.models:
+            click.echo(f"  invoke   {url}/invocations: {', '.join(map(str, chosen.models))}")
         click.echo(f"  infer    {url}/v2/models/NAME/infer\n  models   curl -X POST {url}/v2/repository/index")
         click.echo(f"  metrics  {url}/metrics\n  logs     {shown(settings.logs)}\nCtrl-C stops it")
 
-    run_host(settings, catalog, objects, names, ready, lambda text: click.echo(f"WARNING: {text}", err=True))
+    gateway = partial(Gateway, chosen)
+    run_host(settings, catalog, objects, gateway, names, ready, lambda text: click.echo(f"WARNING: {text}", err=True))
     click.echo("stopped")
+
+
+def _tabled(path: Path, settings: Settings, *, given: bool) -> tuple[Any, Settings]:
+    """The table, and settings by which its models are loaded, and may take as long as it says."""
+    from triton_ensembles.host.gateway.models_toml import NO_TABLE, read_table
+
+    if not given and not path.is_file():
+        return NO_TABLE, settings
+    table = read_table(path)
+    pins = {model.served: f"{shown(path)}: {model}" for model in table.models}
+    seconds = max(settings.seconds, *(model.seconds for model in table.models))
+    return table, replace(settings, pin={**pins, **settings.pin}, seconds=seconds)
 
 
 def _found(source: str, s3_url: str | None) -> tuple[Any, Any]:

@@ -127,6 +127,14 @@ def adopt_orphans() -> None:
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+def reap(pid: int, options: int = 0) -> None:
+    """Take note of the end of the process ``pid``, or of the group ``-pid``, as far as this process has adopted it: the
+    main program of a container adopts all orphans. ``options``: those of waitpid(2)."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(pid, options)[0]:
+            pass
+
+
 @cache
 def hide_environment() -> None:
     """Empty what /proc/PID/environ shows of this process: its variables as it was started, with the user's credentials,

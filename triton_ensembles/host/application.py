@@ -8,27 +8,22 @@ import hmac
 import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar
 from urllib.parse import unquote
 
 from aiohttp import web
 from prometheus_client import generate_latest
 
 from triton_ensembles.ground.web_pages import INERT, why_refused
-from triton_ensembles.host.names import described, in_words, renamed
+from triton_ensembles.host.names import described, renamed
+from triton_ensembles.host.refusal import RETRY, Refused
 from triton_ensembles.host.report import HostReport
 from triton_ensembles.host.room import Room
 from triton_ensembles.host.settings import Settings
-from triton_ensembles.hosting.errors import (
-    ArchiveMissing,
-    HostingError,
-    LoadFailed,
-    ModelError,
-    ModelNotReadyException,
-    ServiceUnavailable,
-)
-from triton_ensembles.hosting.replies import send
-from triton_ensembles.hosting.request import Invocation, Pieces
+from triton_ensembles.hosting.errors import ArchiveMissing, HostingError
+from triton_ensembles.hosting.replies import send, whole
+from triton_ensembles.hosting.request import Invocation
 from triton_ensembles.hosting.request_body import Body, BodyTooLarge
 from triton_ensembles.hosting.triton_api import JSON_LENGTH
 from triton_ensembles.server.ports import LOOPBACK
@@ -45,26 +40,28 @@ _EXTENSIONS = (
     *("classification", "sequence", "model_repository", "model_configuration"),
     *("binary_tensor_data", "parameters", "statistics"),
 )
-_RETRY = {"Retry-After": "1"}
-_PATHS = "/v2/models/NAME/infer, /v2/models/NAME, /v2/repository/index, /v2/health/ready and /metrics"
+_PATHS = "/v2/models/NAME/infer, /v2/models/NAME, /v2/repository/index, /v2/health/ready, /invocations, /ping, /metrics"
+T = TypeVar("T")
 
 
-class Refused(Exception):
-    """A request gets this status and sentence."""
+class SageMaker(Protocol):
+    """What answers the two paths of SageMaker's contract. Raises Refused."""
 
-    def __init__(self, status: int, message: str, **headers: str) -> None:
-        super().__init__(message)
-        self.status, self.headers = status, headers
+    largest_body: int  # bytes of an invocation
+
+    async def ping(self) -> web.Response: ...
+    async def invoke(self, request: web.BaseRequest, reading: Awaitable[bytes]) -> web.StreamResponse: ...
 
 
 class Application:
     """Answers requests. Models of the room are loaded for them."""
 
-    def __init__(self, settings: Settings, token: str, room: Room, report: HostReport) -> None:
+    def __init__(self, settings: Settings, token: str, room: Room, report: HostReport, sagemaker: SageMaker) -> None:
         self._settings = settings
         self._token = token.encode()
         self._room = room
         self._report = report
+        self._sagemaker = sagemaker
         self._under_way = 0
         self.stopping = False
 
@@ -73,15 +70,15 @@ class Application:
         try:
             answer = await self._admitted(request)
         except Refused as refusal:
-            answer = _error(refusal.status, str(refusal), refusal.headers)
-        except BodyTooLarge:
-            answer = _error(413, f"the body is larger than {self._settings.largest_body} bytes (--largest-body)")
+            answer = refusal.response()
+        except BodyTooLarge as error:
+            answer = Refused(413, f"the body is larger than {error} bytes, the most that is taken here").response()
             answer.force_close()  # the rest of the body may be on its way
         except Exception as error:
             if request.transport is None or request.transport.is_closing():
                 raise  # it failed because the client is gone: aiohttp deals with that
             _log.exception("%s %s failed", request.method, request.raw_path)
-            answer = _error(500, f"the host failed ({type(error).__name__}); host.log says where")
+            answer = Refused(500, f"the host failed ({type(error).__name__}); host.log says where").response()
         for name, value in INERT.items() if not answer.prepared else ():
             answer.headers.setdefault(name, value)
         return answer
@@ -93,16 +90,19 @@ class Application:
         if path in ("/v2/health/live", "/v2/health/ready"):
             up = path.endswith("live") or (self._room.ready and not self.stopping)
             return web.Response(status=200 if up else 503)
+        if path == "/ping":
+            _only(request, "GET")
+            return await self._sagemaker.ping()
         sent = request.headers.get("Authorization", "").encode()
         if self._token and not hmac.compare_digest(sent, b"Bearer " + self._token):
             cure = "send the token of --token-file as Authorization: Bearer TOKEN"
-            raise Refused(401, f"this host answers who knows its token; {cure}", **{"WWW-Authenticate": "Bearer"})
+            raise Refused(401, f"this host answers who knows its token; {cure}", {"WWW-Authenticate": "Bearer"})
         if path == "/metrics":
             text = await asyncio.to_thread(generate_latest, self._report.registry)
             return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
         if self.stopping or self._under_way >= self._settings.requests_at_once:
             why = "the host is stopping" if self.stopping else "too many requests at once (--requests-at-once)"
-            raise Refused(503, why, **_RETRY)
+            raise Refused(503, why, RETRY)
         self._under_way += 1
         try:
             return await self._answer(request, path)
@@ -127,6 +127,9 @@ class Application:
         if match := _REPOSITORY.fullmatch(path):
             _only(request, "POST")
             return await self._change(request, unquote(match["name"]), match["verb"])
+        if path == "/invocations":
+            _only(request, "POST")
+            return await self._sagemaker.invoke(request, self._in_time(self._whole(request)))
         raise Refused(404, f"there is no {path[:200]}; there are {_PATHS}")
 
     async def _ask(self, request: web.BaseRequest, name: str, version: str, operation: str) -> web.StreamResponse:
@@ -138,9 +141,9 @@ class Application:
             reply = await self._room.answer(entry, await self._invocation(request, version + operation))
             status = reply.status
         except HostingError as error:
-            answer = _of(error, name)
-            status = 0 if isinstance(error, ArchiveMissing) else answer.status  # clients may ask for any name
-            return answer
+            refusal = Refused.of(error, name)
+            status = 0 if isinstance(error, ArchiveMissing) else refusal.status  # clients may ask for any name
+            raise refusal from None
         finally:
             if status:
                 self._report.answered(name, status)
@@ -148,20 +151,25 @@ class Application:
             return await send(request, (reply := await renamed(reply, name)), reply.headers)
         if operation == "/ready":
             return web.Response()
-        content = await _whole(reply.body)
+        content = await whole(reply)
         return web.Response(body=described(content, name), headers={"Content-Type": "application/json"})
 
     async def _invocation(self, request: web.BaseRequest, operation: str) -> Invocation:
         body = Body(request, self._settings.largest_body)
-        whole = body.length is None or body.length <= _WHOLE_BYTES
+        headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
+        if body.length is None or body.length <= _WHOLE_BYTES:
+            return Invocation(await self._in_time(body.whole()), None, headers, None, request.method, operation)
+        return Invocation(body.pieces(), None, headers, body.length, request.method, operation)
+
+    async def _whole(self, request: web.BaseRequest) -> bytes:
+        return await Body(request, self._sagemaker.largest_body).whole()
+
+    async def _in_time(self, reading: Awaitable[T]) -> T:
         try:
             async with asyncio.timeout(self._settings.seconds):
-                content = await body.whole() if whole else body.pieces()
+                return await reading
         except TimeoutError:
             raise Refused(408, f"the request did not end within {self._settings.seconds:g} s") from None
-        headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
-        length = None if whole else body.length
-        return Invocation(content, None, headers, length, request.method, operation)
 
     async def _change(self, request: web.BaseRequest, name: str, verb: str) -> web.StreamResponse:
         parameters = (await self._control(request)).get("parameters", {})
@@ -172,7 +180,7 @@ class Application:
         try:
             await (self._room.load(name) if verb == "load" else self._room.unload(name))
         except HostingError as error:
-            return _of(error, name)
+            raise Refused.of(error, name) from None
         return web.Response()
 
     async def _control(self, request: web.BaseRequest) -> dict[str, object]:
@@ -188,25 +196,4 @@ class Application:
 
 def _only(request: web.BaseRequest, method: str) -> None:
     if request.method not in (method, "HEAD" if method == "GET" else method):
-        raise Refused(405, f"{request.raw_path[:200]} takes {method}", Allow=method)
-
-
-async def _whole(body: bytes | Pieces) -> bytes:
-    return body if isinstance(body, bytes) else b"".join([piece async for piece in body])
-
-
-def _of(error: HostingError, name: str) -> web.Response:
-    """The answer for an error: Triton's own status and message, where it is Triton's."""
-    message, headers = error.message, {}
-    status = 500
-    if isinstance(error, ArchiveMissing):
-        status = 404
-    elif isinstance(error, ModelError) and not isinstance(error, LoadFailed):
-        status, message = error.original_status or 504, error.original_message if error.original_status else message
-    elif isinstance(error, ModelNotReadyException | ServiceUnavailable):
-        status, headers = 503, _RETRY
-    return _error(status, in_words(message, name), headers)
-
-
-def _error(status: int, message: str, headers: dict[str, str] | Iterable[tuple[str, str]] = ()) -> web.Response:
-    return web.json_response({"error": message}, status=status, headers=dict(headers))
+        raise Refused(405, f"{request.raw_path[:200]} takes {method}", {"Allow": method})

@@ -38,7 +38,7 @@ class Room:
     """Answers requests for the models of a catalog, by their names.
 
     Args:
-        pinned: names of models that are loaded first and never unloaded.
+        pinned: models that are loaded first and never unloaded, by name, with what asks for that, such as "--pin a".
     """
 
     def __init__(
@@ -48,12 +48,13 @@ class Room:
         disk: Disk,
         budgets: Budgets,
         report: HostReport,
-        pinned: Iterable[str] = (),
+        pinned: Mapping[str, str],
     ) -> None:
         self._catalog = catalog
         self._report = report
         self._cache = ModelCache(self._model, container, disk, budgets, report)
         self._instance = Instance(0, container, self._cache, disk, budgets, report)
+        self._pinned_by = pinned
         self._pinned: dict[str, Model | None] = dict.fromkeys(pinned)  # what is held, by name
         self._listing = Listing()
         self._serving: dict[str, Entry] = {}
@@ -69,7 +70,7 @@ class Room:
         await self._look()
         for name in self._pinned:
             if name not in self._serving:
-                raise EnsembleError(f"--pin {name}: {self.unknown(name)}")
+                raise EnsembleError(f"{self._pinned_by[name]}: {self.unknown(name)}")
         await self._instance.start()
         for name in self._pinned:
             await self._hold(name)
@@ -105,6 +106,11 @@ class Room:
     def ready(self) -> bool:
         """Return whether the server runs and what is pinned is loaded."""
         return self._instance.ready and all(model and model.loaded for model in self._pinned.values())
+
+    def faults(self) -> dict[str, str]:
+        """Why pinned models cannot answer, by name: they are not loaded, or a process of theirs has ended."""
+        broken = {name: model.broken if model and model.loaded else "not ready" for name, model in self._pinned.items()}
+        return {name: fault for name, fault in broken.items() if fault}
 
     def status(self) -> InstanceStatus:
         return self._instance.status()
@@ -195,7 +201,8 @@ class Room:
         try:
             self._pinned[name] = await self._acquire(self._serving[name].key)  # a model in use is not unloaded
         except HostingError as error:
-            raise EnsembleError(f"--pin {name}: {in_words(error.message, name)}", cure=error.cure) from None
+            reason = in_words(error.message, name)
+            raise EnsembleError(f"{self._pinned_by[name]}: {reason}", cure=error.cure) from None
 
     async def _acquire(self, key: str) -> Model:
         """The model, loaded and in use, however long that takes."""

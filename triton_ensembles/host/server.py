@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 
 import uvloop
 
-from triton_ensembles.host.application import Application
+from triton_ensembles.host.application import Application, SageMaker
 from triton_ensembles.host.catalog import Catalog
 from triton_ensembles.host.report import HostReport
 from triton_ensembles.host.room import Room
@@ -14,16 +15,20 @@ from triton_ensembles.host.settings import DRAIN_SECONDS, Settings
 from triton_ensembles.hosting.container import Container, Launch
 from triton_ensembles.hosting.disk import Disk
 from triton_ensembles.hosting.http_server import answering, listen, stop_signals, working_folders
+from triton_ensembles.hosting.log_file import trim_log
 from triton_ensembles.hosting.objects import Objects
+from triton_ensembles.server.bare_python import NO_BYTECODE
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS, MULTI_MODEL
 
 _NOTE_SECONDS = 2.0  # between notes of what is loaded
+_PRINT_SECONDS = 0.2  # between looks at the log
 
 
 def run_host(
     settings: Settings,
     catalog: Catalog,
     objects: Objects,
+    sagemaker: Callable[[Room, HostReport], SageMaker],
     preload: Iterable[str],
     ready: Callable[[str, Room], None],
     warn: Callable[[str], None],
@@ -33,18 +38,20 @@ def run_host(
     Raises EnsembleError when the port or the folder is in use, or tritonserver or a pinned model does not start.
 
     Args:
+        sagemaker: what answers /ping and /invocations.
         preload: names of models to load in the background.
         ready: called with the URL when the server answers and what is pinned is loaded.
         warn: called with sentences for whoever started it.
     """
     # In the main thread, which outlives tritonserver: the kernel ends it with the thread that started it.
-    uvloop.run(_serve(settings, catalog, objects, preload, ready, warn))
+    uvloop.run(_serve(settings, catalog, objects, sagemaker, preload, ready, warn))
 
 
 async def _serve(
     settings: Settings,
     catalog: Catalog,
     objects: Objects,
+    sagemaker: Callable[[Room, HostReport], SageMaker],
     preload: Iterable[str],
     ready: Callable[[str, Room], None],
     warn: Callable[[str], None],
@@ -52,10 +59,10 @@ async def _serve(
     stop_requested = stop_signals()
     token = settings.token
     with listen(settings.bind, settings.http_port, "--http-port") as listener:
-        async with working_folders(settings.root, settings.scratch, settings.logs, "host.log"):
+        async with working_folders(settings.root, settings.scratch, settings.logs, "host.log"), _printed(settings):
             report = HostReport(warn)
             room = _room(settings, catalog, objects, report)
-            application = Application(settings, token, room, report)
+            application = Application(settings, token, room, report, sagemaker(room, report))
             report.show(lambda: _gauges(settings, room))
 
             async def stop() -> None:
@@ -80,9 +87,17 @@ def _room(settings: Settings, catalog: Catalog, objects: Objects, report: HostRe
     disk = Disk(settings.scratch, objects, budgets.disk_bytes)
     launch = Launch(
         disk.empty_folder(),
-        {MULTI_MODEL: "true", ADDITIONAL_ARGS: flags, "SAGEMAKER_TRITON_THREAD_COUNT": "64"},
-        settings.logs / "tritonserver.log",
+        {
+            **settings.environment,
+            NO_BYTECODE: "1",  # in a folder that is watched, it would be a change
+            MULTI_MODEL: "true",
+            ADDITIONAL_ARGS: flags,
+            "SAGEMAKER_TRITON_LOG_VERBOSE": "false",  # the script's default writes ten lines about each request
+            "SAGEMAKER_TRITON_THREAD_COUNT": "64",
+        },
+        settings.server_log,
         budgets.startup_seconds,
+        settings.python,
         home=settings.server,
         kserve=True,
     )
@@ -102,11 +117,41 @@ async def _unless(stop_requested: asyncio.Event, starting: Coroutine[None, None,
         start.result()
 
 
+@contextlib.asynccontextmanager
+async def _printed(settings: Settings) -> AsyncIterator[None]:
+    """Print what tritonserver and the models write to their log, which is how the log of a container is read."""
+    if not settings.as_container:
+        yield
+        return
+    settings.server_log.touch()
+    with settings.server_log.open("rb") as file:
+
+        def pass_on() -> None:
+            if file.tell() > settings.server_log.stat().st_size:  # it has been trimmed
+                file.seek(0)
+            sys.stdout.buffer.write(file.read())
+            sys.stdout.flush()
+
+        async def follow() -> None:
+            while True:
+                pass_on()
+                await asyncio.sleep(_PRINT_SECONDS)
+
+        following = asyncio.create_task(follow())
+        try:
+            yield
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+            pass_on()
+
+
 async def _note(settings: Settings, room: Room) -> None:
-    """Keep the names of what is loaded, for ``--preload``."""
+    """Keep the names of what is loaded, for ``--preload``, and the log short."""
     noted: list[str] = []
     while True:
         await asyncio.sleep(_NOTE_SECONDS)
+        await asyncio.to_thread(trim_log, settings.server_log)
         if (loaded := room.loaded()) and sorted(loaded) != sorted(noted):
             noted = loaded
             settings.loaded.write_text("".join(f"{name}\n" for name in loaded))

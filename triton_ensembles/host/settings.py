@@ -1,5 +1,7 @@
 """The settings of a host."""
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +26,11 @@ class Settings:
     largest_body: int  # bytes; beyond it: 413
     disable_auto_complete_config: bool
     evict_ahead: bool
-    pin: tuple[str, ...]
+    pin: Mapping[str, str]  # models that stay loaded, by name, with what asks for that: "--pin NAME"
     token_file: Path | None
     server: Installation | None
+    python: str  # of Python steps; "": that of the server's stubs
+    as_container: bool  # whether it is the main program of a container
 
     def __post_init__(self) -> None:
         if not self.memory_budget > 0 or not self.disk_budget > 0:
@@ -51,6 +55,16 @@ class Settings:
             cure = "write one word into it: python -c 'import secrets; print(secrets.token_urlsafe())'"
             raise EnsembleError("there is no token in it", path=self.token_file, cure=cure)
         return token
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that models see beside HOME, LANG and the like."""
+        given = os.environ if self.as_container else {}
+        return {name: value for name, value in given.items() if not name.startswith(("SAGEMAKER_", "PYTHON"))}
+
+    @property
+    def server_log(self) -> Path:
+        return self.logs / "tritonserver.log"
 
     @property
     def scratch(self) -> Path:

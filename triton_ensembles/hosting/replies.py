@@ -1,4 +1,4 @@
-"""Sends a model's answer to a client."""
+"""Reads a model's answer, and sends it to a client."""
 
 import asyncio
 import logging
@@ -30,3 +30,8 @@ async def send(request: web.BaseRequest, reply: Reply, headers: Mapping[str, str
     finally:
         await reply.body.aclose()
     return response
+
+
+async def whole(reply: Reply) -> bytes:
+    """The body of the answer."""
+    return reply.body if isinstance(reply.body, bytes) else b"".join([piece async for piece in reply.body])

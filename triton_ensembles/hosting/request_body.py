@@ -6,7 +6,7 @@ from aiohttp import web
 
 
 class BodyTooLarge(Exception):
-    """The body is larger than the limit."""
+    """The body is larger than the limit, which is its text."""
 
 
 class Body:
@@ -17,7 +17,7 @@ class Body:
         self._most = most
         self.length = request.content_length
         if self.length is not None and self.length > most:
-            raise BodyTooLarge
+            raise BodyTooLarge(most)
 
     async def whole(self) -> bytes:
         if not self._request.body_exists:
@@ -34,7 +34,7 @@ class Body:
         async for piece in self._request.content.iter_any():
             seen += len(piece)
             if seen > self._most:
-                raise BodyTooLarge
+                raise BodyTooLarge(self._most)
             yield piece
 
     async def _answer_expectation(self) -> None:

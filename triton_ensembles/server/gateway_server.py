@@ -1,4 +1,4 @@
-"""The gateway's container on this machine: its entry point, and the tritonserver that this starts."""
+"""The gateway's container on this machine: a host, and the tritonserver that this starts."""
 
 import os
 import sys
@@ -6,16 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Unpack
 
-from triton_ensembles.archive.manifest import GATEWAY_TABLE
 from triton_ensembles.ground.paths import IMPORTED_FROM
-from triton_ensembles.server.ports import LOOPBACK
-from triton_ensembles.server.server_command import Reach, ServerCommand, ServerOptions
+from triton_ensembles.server.leftovers import Leftovers
+from triton_ensembles.server.server_command import ServerCommand, ServerOptions
 from triton_ensembles.server.server_process import ServerProcess
 
 
+def host_command(folder: Path, port: int, root: Path, python: str) -> tuple[str, ...]:
+    """A command that hosts the models in ``folder``, whose configs are complete, as the only program of a machine.
+    It needs the variables of :func:`host_environment`."""
+    options = (f"--http-port={port}", f"--root={root}", "--memory-budget=90%", "--disable-auto-complete-config")
+    steps = (f"--python={python}",) if python else ()
+    return (sys.executable, "-P", "-m", "triton_ensembles", "host", os.fspath(folder), *options, *steps)
+
+
+def host_environment() -> dict[str, str]:
+    return {"PYTHONPATH": os.fspath(IMPORTED_FROM)}  # which stubs ignore
+
+
 class GatewayServer(ServerProcess):
-    """Serves the models of a gateway's table on the loopback interface, by the entry point of the container, whose
-    Triton listens on Unix sockets.
+    """Serves the models of a gateway's table on the loopback interface, as the container does.
 
     ``folder`` is the unpacked archive: a model repository with the table, ``models.toml``, in it. ``environment`` has
     the container's variables. The other arguments and the errors are those of :class:`ServerProcess`.
@@ -23,18 +33,27 @@ class GatewayServer(ServerProcess):
 
     port_names = ("sagemaker",)
     ready_route = ("sagemaker", "/ping")
+    metrics_on = False  # those on its port are not Triton's
 
     def __init__(
         self, folder: Path, environment: Mapping[str, str] | None = None, **options: Unpack[ServerOptions]
     ) -> None:
         super().__init__(**options)
-        folder = folder.resolve()
-        flags = [f"--model-repository={folder}", *self.listens("http", "grpc", "metrics", over=Reach.SOCKETS)]
-        gateway = [f"--table={folder / GATEWAY_TABLE}", f"--host={LOOPBACK}", f"--port={self.ports.sagemaker}"]
-        gateway += [f"--grpc={self.grpc_url}", f"--http={self.http_url}"]
+        command = host_command(folder.resolve(), self.ports.sagemaker, self._folder / "host", self.python)
+        server = (f"--server={self._home.server}",) if self._home else ()
         self.command = ServerCommand(
-            (*flags, "--disable-auto-complete-config"),
-            {**(environment or {}), "PYTHONPATH": os.fspath(IMPORTED_FROM)},  # which stubs ignore
-            runner=(sys.executable, "-P", "-m", "triton_ensembles.gateway", *gateway, "--"),
+            environment={**(environment or {}), **host_environment()},
+            program=(*command, "--as-container", *server),
             contained=True,
         )
+
+    @property
+    def http_url(self) -> str:
+        return self.sagemaker_url
+
+    def stop(self, at_once: bool = False) -> None:
+        super().stop(at_once)
+        if self._process is not None:  # what it has started and could not end
+            leftovers = Leftovers(self._process.pid)
+            leftovers.remove()
+            leftovers.remove_folders()

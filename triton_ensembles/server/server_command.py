@@ -23,15 +23,15 @@ class Reach(Enum):
 
 @dataclass(frozen=True)
 class ServerCommand:
-    """How a tritonserver is started. ``runner``: a command that starts the one appended, and ends when that does.
+    """How a tritonserver is started. ``program``: another command, which starts it with flags of its own.
 
     With ``contained``, models see a container's environment only: that of this process has the developer's credentials.
     """
 
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)  # in addition to that of every server
     messages: tuple[str, ...] = ()  # lines that its log begins with
-    runner: tuple[str, ...] = ()
+    program: tuple[str, ...] = ()
     contained: bool = False
 
     @property

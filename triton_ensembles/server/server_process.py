@@ -81,6 +81,8 @@ class ServerProcess:
         self._resources = contextlib.ExitStack()
         self.ports = ports or self._resources.enter_context(Ports.reserved())
         self._leftovers = Leftovers(os.getpid(), self.ports.metrics)
+        # Of a server in a container on this machine: whoever ends the container finds all of its processes by one mark.
+        self._mark = os.environ.get(_MARK, self._leftovers.shared_memory)
         self.secret = Secret()  # of those APIs over TCP that demand one
         # Of its sockets, and where it runs: the stub's sys.path begins with '', which must not be the user's folder.
         self._folder = socket_folder(self._leftovers.folders)
@@ -176,15 +178,14 @@ class ServerProcess:
         for name in self.sockets:  # of an earlier launch
             Path(self._url(name).removeprefix(UNIX)).unlink(missing_ok=True)
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        arguments = [
-            *self.command.runner,
+        arguments = self.command.program or [
             os.fspath(home.tritonserver),
             f"--backend-directory={backends}",
             f"--backend-config=python,shm-region-prefix-name={self._leftovers.shared_memory}",
             f"--exit-timeout-secs={EXIT_SECONDS}",
             *self.command.arguments,
         ]
-        mark = {_MARK: self._leftovers.shared_memory}
+        mark = {_MARK: self._mark}
         with processes.uninterrupted(), self.log.open("ab" if self._append_log else "wb") as output:
             # Read by this descriptor as long as this object lives: people remove logs, and the server writes on.
             kept = os.dup(output.fileno())
@@ -280,19 +281,22 @@ class ServerProcess:
                     os.killpg(process.pid, signal.SIGKILL)
                 processes.send(family, signal.SIGKILL)
             process.wait()  # the only place that reaps it
+            processes.reap(-process.pid)
             self._end_marked()
         self._leftovers.remove()
 
     def _end_marked(self) -> None:
         """End what is left of the server's processes, such as those of a server that was killed."""
         for _ in range(_ROUNDS):
-            leftover = processes.with_variable(_MARK, self._leftovers.shared_memory)
+            leftover = [pid for pid in processes.with_variable(_MARK, self._mark) if pid != os.getpid()]
             if not leftover:
                 return
             started = [pid for pid_left in leftover for pid in processes.descendants(pid_left)]
             with processes.handles([*leftover, *started]) as members:
                 processes.send(members, signal.SIGKILL)
                 processes.wait_for_handles(members, _KILL_SECONDS)
+            for pid in leftover:
+                processes.reap(pid, os.WNOHANG)
 
     def note_environments(self, *, again: bool = True) -> frozenset[Path]:
         """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.repository import files
+from tests.host.gateway.repository import files
 from tests.hosting.archives import ensemble, model
 from tests.hosting.conftest import Host, eventually
 from triton_ensembles.ground.processes import command_line
@@ -70,10 +70,10 @@ async def test_a_container_that_cannot_start_says_why_and_leaves_nothing(
         await host.ask(None)
 
 
-async def test_a_gateway_without_its_table_says_so(host: Host) -> None:
-    host.put("model.tar.gz", {path: content for path, content in files().items() if path != "models.toml"})
+async def test_a_gateway_whose_table_is_damaged_says_so(host: Host) -> None:
+    host.put("model.tar.gz", {**files(), "models.toml": b"[[models]]"})
     image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/triton-ensembles-gateway:1"
-    with pytest.raises(InternalFailure, match=r"models\.toml"):
+    with pytest.raises(InternalFailure, match=r"models\.toml:.*line 1: models.name: Field required"):
         await host.start(**ONE, image=image)
 
 

@@ -10,9 +10,9 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.refusal import refuse_faults
-from triton_ensembles.gateway.models_toml import Model, Table
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import remove
+from triton_ensembles.host.gateway.models_toml import Model, Table
 from triton_ensembles.triton.model_config import CONFIG, format_config, read_config
 from triton_ensembles.triton.targets import Target
 

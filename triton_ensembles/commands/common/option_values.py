@@ -1,8 +1,10 @@
 """The values of options as text: times, sizes, shares, numbers."""
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -42,6 +44,16 @@ def size(text: str) -> int:
     if value <= 0:
         raise ValueError(f"{text!r} is not a valid size: write it as 500M or 8G")
     return value
+
+
+def memory(text: str) -> int:
+    """Bytes, such as 8G or 90% of what this machine, or the container that this runs in, has."""
+    if not text.endswith("%"):
+        return size(text)
+    limit = Path("/sys/fs/cgroup/memory.max")  # cgroup v2, as a container sees it
+    allowed = limit.read_text().strip() if limit.is_file() else ""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return int(share(text) * min(machine, int(allowed) if allowed.isdecimal() else machine))
 
 
 def share(text: str) -> float:

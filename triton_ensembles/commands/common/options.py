@@ -17,6 +17,8 @@ from triton_ensembles.project.location import ENSEMBLES, FALLBACK, chosen_projec
 from triton_ensembles.project.settings import KEYS, project_defaults
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.installed import image_of_server, server_at
+from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
+from triton_ensembles.server.secret import covers_sagemaker
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES, Target, target_of
 
@@ -137,6 +139,15 @@ server = click.option(
     help="The Triton to start, such as /opt/tritonserver in NVIDIA's image: the folder with bin/tritonserver and "
     "backends/. What it is told to serve is then checked and built for its release.  [default: that of setup]",
 )
+
+
+def warn_of_open_ports(server: Installation | None) -> None:
+    """Of a Triton that loads models as SageMaker has it load them."""
+    if server and not has_sagemaker_socket(server.tritonserver) and not covers_sagemaker(server.version):
+        where = "on all interfaces, as in every container, and run any model for whoever reaches them"
+        cure = "use no browser meanwhile, and keep other machines away; 26.03 and later demand a secret"
+        click.echo(f"WARNING: the SageMaker ports of this tritonserver listen {where}: {cure}", err=True)
+
 
 # Of commands that build.
 names = click.argument("names", nargs=-1, metavar="[ENSEMBLE]...")

@@ -50,10 +50,8 @@ _FILE = """        return [pb_utils.Tensor("SIZE", np.array([[self.get(request, 
 """
 _WAITS = """        path = self.get(request, "PATH")[0].decode()
         open(path + ".reached", "w").close()
-        while not os.path.exists(path) and not request.is_cancelled():
+        while not os.path.exists(path):
             time.sleep(0.01)
-        if request.is_cancelled():
-            open(path + ".canceled", "w").close()
         return [pb_utils.Tensor("SEEN", np.array([path.encode()], dtype=np.object_))]
 """
 TABLE = """

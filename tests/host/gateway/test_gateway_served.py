@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 import requests
+from tritonclient.http import InferInput
 
 from checkout import ROOT
-from tests.gateway.client import ATTRIBUTES, named, send
-from tests.gateway.repository import write
+from tests.host.gateway.client import ATTRIBUTES, named, send
+from tests.host.gateway.repository import write
 from tests.processes import wait_until
 from tests.running import serving
 from triton_ensembles.ground.processes import descendants
+from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.gateway_server import GatewayServer
 
 BINARY = "application/vnd.sagemaker-triton.binary+json"
@@ -179,26 +181,51 @@ def test_a_slow_model_holds_up_no_other_and_is_counted(gateway: GatewayServer, t
     assert 'gateway_requests_running{model="waits",version="1"} 0.0' in metrics(gateway)
 
 
-def test_triton_stops_work_that_is_late_or_whose_client_has_gone(gateway: GatewayServer, tmp_path: Path) -> None:
+def test_a_client_that_goes_away_is_counted_and_a_late_answer_is_given_up(
+    gateway: GatewayServer, tmp_path: Path
+) -> None:
     gone, late = tmp_path / "gone", tmp_path / "late"
     client = http.client.HTTPConnection(gateway.sagemaker_url)
     client.request("POST", "/invocations", json.dumps(named("waits", {"path": str(gone)})))
     wait_until(gone.with_name("gone.reached").exists)
     client.close()
-    wait_until(gone.with_name("gone.canceled").exists)
-    assert 'gateway_requests_total{model="waits",status="499",version="1"} 1.0' in metrics(gateway)
+    wait_until(lambda: 'gateway_requests_total{model="waits",status="499",version="1"} 1.0' in metrics(gateway))
+    gone.touch()  # Triton computes on
 
     status, answer, _ = send(gateway, named("waits", {"path": str(late)}, version="hasty"))
     assert (status, answer) == (504, {"error": "waits version hasty did not answer within 0.5 s"})
-    reached, canceled = late.with_name("late.reached"), late.with_name("late.canceled")
-    wait_until(lambda: canceled.exists() or not reached.exists())  # on a busy machine it is late before that
+    late.touch()
+    assert send(gateway, named("waits", {"path": str(gone)}))[1]["result"] == [str(gone)]
+
+
+def test_models_that_no_table_has_are_answered_by_their_own_names_in_kserve_v2(gateway: GatewayServer) -> None:
+    """Otherwise a single-model endpoint has no way to the models of a prefix: SageMaker has /invocations alone."""
+    content = {"inputs": [{"name": "FILE", "datatype": "UINT8", "shape": [1, 2], "data": [1, 2]}]}
+    status, answer, _ = send(gateway, content, attributes="modelname=file")
+    assert (status, answer["model_name"], answer["outputs"][0]["data"]) == (200, "file", [2])
+    status, answer, _ = send(gateway, content, attributes="modelname=file;version=1")
+    assert status == 200 and answer["model_version"] == "1"
+    for attributes, message in (
+        ("modelname=numberz", "there is no model 'numberz'; did you mean 'numbers'?"),
+        ("modelname=file;version=1/infer", "file has no version '1/infer': Triton's are numbers"),
+    ):
+        assert send(gateway, content, attributes=attributes)[:2] == (404, {"error": message})
+
+
+def test_kserve_v2_is_on_the_same_port(gateway: GatewayServer) -> None:
+    with http_client(gateway, network_timeout=300, connection_timeout=300) as client:
+        tensor = InferInput("X", [1, 2], "FP32").set_data_from_numpy(np.array([[1, 2]], np.float32))
+        assert client.infer("numbers", [tensor], "2").as_numpy("Y").tolist() == [[10, 20]]
+        assert {model["name"]: model["state"] for model in client.get_model_repository_index()} == dict.fromkeys(
+            ["file", "numbers", "waits", "words"], "READY"
+        )
 
 
 @pytest.mark.parametrize(
     ("head", "status", "answer"),
     [
         ("GET /invocations HTTP/1.1", 405, b'{"error":"/invocations takes POST"}'),
-        ("GET /models HTTP/1.1", 404, b'{"error":"there is nothing here but /invocations, /ping, /metrics"}'),
+        ("GET /models HTTP/1.1", 404, b'{"error":"there is no /models; there are /v2/models/NAME/infer, '),
         ("GET /ping HTTP/1.0", 200, b"\n"),
         ("rubbish", 400, b"Invalid method"),
         ("POST /invocations HTTP/1.1\r\nContent-Encoding: gzip", 415, b"Content-Encoding 'gzip' is not taken"),
@@ -250,7 +277,7 @@ def test_a_body_is_read_however_http_frames_it(gateway: GatewayServer) -> None:
 
 
 def test_models_see_the_environment_of_the_container_alone(gateway: GatewayServer) -> None:
-    for pid in (gateway.pid, *descendants(gateway.pid)):
+    for pid in descendants(gateway.pid):
         variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         assert b"OF_THE_CONTAINER=1" in variables
         assert not [variable for variable in variables if variable.startswith(b"AWS_")]

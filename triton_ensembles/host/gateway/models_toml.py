@@ -111,6 +111,15 @@ class Table(_Frozen):
         return versions
 
 
+NO_TABLE = Table.model_construct(models=())
+"""Of a host whose models are asked for in KServe v2 alone."""
+
+
+def of_the_host(name: str, version: str) -> Model:
+    """A model that no table has, by its own name, for requests in KServe v2. ``version``: a number, or ""."""
+    return Model.model_construct(name=name, version=version, model=name, model_version=version)
+
+
 def read_table(path: Path) -> Table:
     """Read ``models.toml``.
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.gateway.client import named, send
-from tests.gateway.repository import write
+from tests.host.gateway.client import named, send
+from tests.host.gateway.repository import write
 from tests.processes import wait_until
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
@@ -37,14 +37,14 @@ def test_a_model_that_triton_lacks_ends_the_container_by_its_name(tmp_path: Path
     (folder / "file").rename(tmp_path / "elsewhere")
     with pytest.raises(EnsembleError, match="stopped while it loaded"):
         GatewayServer(folder, log=log).start()
-    assert "error: the table names 'size version 1', and Triton has no" in log.read_text()
+    assert "models.toml: size version 1: there is no model 'file'" in log.read_text()
 
 
 @pytest.mark.slow
 def test_a_step_that_has_ended_makes_the_container_unhealthy(tmp_path: Path) -> None:
     """Otherwise SageMaker keeps a container that answers one of its models with errors for ever."""
     with GatewayServer(write(tmp_path / "models")) as server:
-        (stub,) = [pid for pid in descendants(server.pid) if b"waits_" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        (stub,) = [pid for pid in descendants(server.pid) if b"waits-" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         os.kill(stub, signal.SIGKILL)
         status = 0
         while status != 503:  # Triton itself looks for its stubs every few seconds
@@ -52,7 +52,7 @@ def test_a_step_that_has_ended_makes_the_container_unhealthy(tmp_path: Path) -> 
             time.sleep(0.2)
             status = requests.get(f"http://{server.sagemaker_url}/ping", timeout=60).status_code
         reason = requests.get(f"http://{server.sagemaker_url}/ping", timeout=60).json()["error"]
-        assert reason.startswith("a process of waits version 1 has ended: ")
+        assert reason.startswith("waits version 1: a process of its Python steps has ended")
 
 
 def test_it_is_not_ready_while_the_table_does_not_fit_the_models(tmp_path: Path) -> None:

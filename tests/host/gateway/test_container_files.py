@@ -23,10 +23,10 @@ def test_the_image_is_pinned_runs_without_root_and_copies_what_there_is() -> Non
 
 def test_the_scripts_are_the_shells_and_give_options_that_the_entry_point_has() -> None:
     help_text = subprocess.run(
-        [sys.executable, "-m", "triton_ensembles.gateway", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "triton_ensembles", "host", "--help"], capture_output=True, text=True, check=True
     ).stdout
     serve = (ROOT / "gateway" / "serve").read_text()
     for script in ("serve", "healthy"):
         subprocess.run(["sh", "-n", ROOT / "gateway" / script], check=True)
-    for option in re.findall(r"--[a-z]+", serve.partition(" -- ")[0]):
+    for option in re.findall(r" --[a-z-]+", serve.partition("exec ")[2]):
         assert option in help_text

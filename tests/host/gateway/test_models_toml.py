@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from checkout import ROOT
-from triton_ensembles.gateway.models_toml import read_table
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.host.gateway.models_toml import read_table
 
 GOOD = """[[models]]
 name = "a"

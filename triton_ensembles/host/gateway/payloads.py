@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pybase64
-from tritonclient.grpc import InferInput, InferResult
+from tritonclient.http import InferInput, InferResult
 from tritonclient.utils import triton_to_np_dtype
 
-from triton_ensembles.gateway.errors import Refused
-from triton_ensembles.gateway.invocation import Raw
-from triton_ensembles.gateway.models_toml import Form, Input, Model
+from triton_ensembles.host.gateway.invocation import Payload, Raw
+from triton_ensembles.host.gateway.models_toml import Form, Input, Model
+from triton_ensembles.host.refusal import Refused
 
 Array = npt.NDArray[Any]
 _KINDS = {
@@ -65,7 +65,7 @@ def misfit(model: Model, signature: Signature) -> str:
     return ""
 
 
-def encode(model: Model, signature: Signature, payload: Mapping[str, Any] | Raw) -> list[InferInput]:
+def encode(model: Model, signature: Signature, payload: Payload) -> list[InferInput]:
     """The input tensors of one row. Raises :class:`Refused` (400) for a payload that names the wrong field or value."""
     values = _values(model, payload)
     inputs = []
@@ -96,7 +96,7 @@ def _items(array: Array, tensor: Tensor) -> Any:
     return (array[0] if tensor.batches else array).tolist()
 
 
-def _values(model: Model, payload: Mapping[str, Any] | Raw) -> Mapping[str, Any]:
+def _values(model: Model, payload: Payload) -> Mapping[str, Any]:
     """By field."""
     forms = {source.field: source.form for source in model.inputs.values()}
     if isinstance(payload, Raw):

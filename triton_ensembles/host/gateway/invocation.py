@@ -4,7 +4,7 @@ Three kinds of body are taken:
 
 - the gateway's own JSON, ``{"modelname": "resnet", "version": "1", "payload": {"img": "<base64>"}}``;
 - raw bytes of one input, ``image/jpeg`` or ``text/plain``;
-- KServe v2, JSON or with binary tensors, which Triton gets as it is.
+- KServe v2, JSON or with binary tensors, which Triton gets as it is; also for models that no table has.
 
 The last two name the model in ``X-Amzn-SageMaker-Custom-Attributes: modelname=resnet;version=1``.
 """
@@ -20,9 +20,9 @@ from urllib.parse import unquote
 
 from pydantic_core import from_json
 
-from triton_ensembles.gateway.errors import Refused
-from triton_ensembles.gateway.models_toml import Model, Table
 from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.host.gateway.models_toml import Model, Table, of_the_host
+from triton_ensembles.host.refusal import Refused
 
 ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 BINARY = "application/vnd.sagemaker-triton.binary+json"
@@ -32,6 +32,7 @@ _KEYS = ("modelname", "version", "payload")
 _SEPARATORS = re.compile(r"[;,]")
 _CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([^\s;"']{1,40})""", re.IGNORECASE)
 _QUOTED = re.compile(r'^"(.*)"$')
+_VERSION = re.compile(r"[1-9][0-9]{0,18}")
 _HEADER_SIZE = re.compile(r"json-header-size=(\d{1,9})")
 
 
@@ -41,6 +42,10 @@ class Raw:
 
     body: bytes
     text: bool
+
+
+Payload = Mapping[str, Any] | Raw
+"""That of the gateway's own JSON has the values by field."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,10 @@ class KServe:
 
 @dataclass(frozen=True)
 class Invocation:
-    """The model that a request names, and its payload: of the gateway's own JSON the values by field."""
+    """The model that a request names, and its payload."""
 
     model: Model
-    payload: Mapping[str, Any] | Raw | KServe
+    payload: Payload | KServe
 
 
 def read_invocation(table: Table, headers: Mapping[str, str], body: bytes) -> Invocation:
@@ -75,7 +80,7 @@ def read_invocation(table: Table, headers: Mapping[str, str], body: bytes) -> In
             raise Refused(400, f"{BINARY} needs json-header-size, the length of the body's JSON part in bytes")
         if size := int(match[1]):  # without a JSON part, the body is the only tensor
             _require_inputs(_json(body[:size], "the JSON part of the body"))
-        return Invocation(_model_of(attributes, table), KServe(body, size))
+        return Invocation(_model_of(attributes, table, any_model=True), KServe(body, size))
     charset = _CHARSET.search(parameters) if media_type == "text/plain" else None
     if charset and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
         raise Refused(415, f"charset {charset[1]!r} is not taken: send the text as UTF-8")
@@ -93,7 +98,7 @@ def _read_json(table: Table, attributes: Mapping[str, str], body: bytes) -> Invo
     content = _json(body, "the body")
     if "inputs" in content and "payload" not in content:
         _require_inputs(content)
-        return Invocation(_model_of({**attributes, **_names(content)}, table), KServe(body, None))
+        return Invocation(_model_of({**attributes, **_names(content)}, table, any_model=True), KServe(body, None))
     for key in content:
         if key not in _KEYS:
             suggestion = nearest(key, _KEYS)
@@ -125,11 +130,17 @@ def _require_inputs(content: Mapping[str, Any]) -> None:
         raise Refused(400, "inputs must be a list of tensors, as KServe v2 has it")
 
 
-def _model_of(attributes: Mapping[str, str], table: Table) -> Model:
+def _model_of(attributes: Mapping[str, str], table: Table, *, any_model: bool = False) -> Model:
     if "modelname" not in attributes:
-        example = f"{ATTRIBUTES}: modelname={table.models[0].name};version={table.models[0].version}"
-        raise Refused(400, f"such a body says nothing of its model: name it by the header {example}")
-    return _find(table, attributes["modelname"], attributes.get("version"))
+        first = next((f"{model.name};version={model.version}" for model in table.models), "NAME")
+        message = f"such a body says nothing of its model: name it by the header {ATTRIBUTES}: modelname={first}"
+        raise Refused(400, message)
+    name, version = attributes["modelname"], attributes.get("version", "")
+    if any_model and name not in table.by_name:
+        if version and not _VERSION.fullmatch(version):
+            raise Refused(404, f"{name[:100]} has no version {version[:100]!r}: Triton's are numbers")
+        return of_the_host(name, version)
+    return _find(table, name, version)
 
 
 def _names(content: Mapping[str, Any]) -> Mapping[str, str]:
@@ -146,6 +157,8 @@ def _names(content: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _find(table: Table, name: str, version: str | None) -> Model:
     models = table.by_name.get(name, ())
+    if not table.models:
+        raise Refused(404, f"no table says what becomes of a payload for {name[:100]!r}: send it as KServe v2 has it")
     if not models:
         message = f"there is no model {name[:100]!r}; there are {', '.join(table.by_name)}"
         raise Refused(404, message, models=[*table.by_name])

@@ -5,11 +5,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from aiohttp import web
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from triton_ensembles.gateway.errors import Refused
-from triton_ensembles.gateway.models_toml import Model, Table
+from triton_ensembles.host.gateway.models_toml import Model, Table
+from triton_ensembles.host.refusal import Refused
+from triton_ensembles.hosting.request_body import BodyTooLarge
 
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 _LABELS = ("model", "version")
@@ -19,8 +19,7 @@ _CLIENT_GONE = 499  # nobody sees this status but the metrics; nginx gave it thi
 class Metrics:
     """Counts requests by status, measures how long they take, and how many are under way."""
 
-    def __init__(self, table: Table) -> None:
-        self._registry = registry = CollectorRegistry()
+    def __init__(self, table: Table, registry: CollectorRegistry) -> None:
         self._requests = Counter("gateway_requests", "Requests answered.", (*_LABELS, "status"), registry=registry)
         self._seconds = Histogram(
             "gateway_request_seconds", "Time to answer.", _LABELS, registry=registry, buckets=_BUCKETS
@@ -51,12 +50,10 @@ class Metrics:
         """Count a request that ended in an error before its model was known."""
         self._requests.labels("", "", _status_of(error)).inc()
 
-    def text(self) -> bytes:
-        """All of it in Prometheus' text format."""
-        return generate_latest(self._registry)
-
 
 def _status_of(error: BaseException) -> int:
-    if isinstance(error, Refused | web.HTTPException):
+    if isinstance(error, Refused):
         return error.status
+    if isinstance(error, BodyTooLarge):
+        return 413
     return _CLIENT_GONE if isinstance(error, asyncio.CancelledError | ConnectionError) else 500
