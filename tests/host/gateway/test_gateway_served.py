@@ -28,8 +28,12 @@ BINARY = "application/vnd.sagemaker-triton.binary+json"
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    models = write(tmp_path_factory.mktemp("gateway"))
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("gateway"))
+
+
+@pytest.fixture(scope="module")
+def gateway(models: Path) -> Iterator[GatewayServer]:
     with pytest.MonkeyPatch.context() as context:
         context.setenv("AWS_SECRET_ACCESS_KEY", "of the developer")
         with serving(GatewayServer(models, {"OF_THE_CONTAINER": "1"})) as server:
@@ -281,6 +285,12 @@ def test_models_see_the_environment_of_the_container_alone(gateway: GatewayServe
         variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         assert b"OF_THE_CONTAINER=1" in variables
         assert not [variable for variable in variables if variable.startswith(b"AWS_")]
+
+
+def test_nothing_is_written_into_the_folder_that_is_watched(gateway: GatewayServer, models: Path) -> None:
+    """Otherwise the host takes bytecode for a change, and loads every model again."""
+    assert send(gateway, named("numbers", {"x": [1]}))[0] == 200
+    assert not [*models.rglob("__pycache__")]
 
 
 def metrics(server: GatewayServer) -> str:
