@@ -189,9 +189,7 @@ def _found(source: str, s3_url: str | None) -> tuple[Any, Any]:
 
     if not source.startswith("s3://"):
         if not Path(source).is_dir():
-            raise UsageError(
-                "there is no such folder", path=Path(source), cure="name a folder, or s3://BUCKET/PREFIX"
-            )
+            raise UsageError("there is no such folder", path=Path(source), cure="name a folder, or s3://BUCKET/PREFIX")
         return Folder(Path(source).absolute()), Files()
     import boto3
 
