@@ -76,7 +76,7 @@ def test_the_host_takes_its_command_line() -> None:
     assert command == host.name
     parsed = host.make_context("host", list(arguments)).params
     assert (parsed["source"], parsed["memory_budget"], parsed["bind"]) == ("s3://bucket/models", 3 << 29, "0.0.0.0")
-    assert (parsed["http_port"], parsed["pin"]) == (8000, ("a",))
+    assert (parsed["http_port"], list(parsed["pin"])) == (8000, ["a"])
     mounts = {mount["name"]: mount["mountPath"] for mount in container(found, "models-hosts")["volumeMounts"]}
     assert str(parsed["token_file"].parent) == mounts["token"]
     assert str(parsed["root"]).startswith(mounts["work"])
