@@ -1,5 +1,6 @@
 """The command line as a user sees it: help, errors of one line, exit codes 0, 1 and 2."""
 
+import os
 import re
 import subprocess
 import sys
@@ -93,3 +94,11 @@ def test_the_check_of_the_machine_needs_nothing_installed() -> None:
     done = subprocess.run([sys.executable, "-S", "-I", "-c", code], capture_output=True, text=True)
     assert "tritonserver needs glibc 2.35 or newer, but this machine has 2." in done.stdout
     assert "Debian 12 or newer" in done.stdout
+
+
+def test_a_tab_offers_the_releases_of_an_image() -> None:
+    """Otherwise people look up in a browser what the next image is called."""
+    asked = {"_BUILD_PY_COMPLETE": "bash_complete", "COMP_WORDS": "build.py build --image 24.", "COMP_CWORD": "3"}
+    command = [sys.executable, "build.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | asked)
+    assert {"plain,24.09", "plain,24.12"} <= set(done.stdout.split())

@@ -1,6 +1,6 @@
 """The options that several commands share, and the project that they work on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 from typing_extensions import override
 
 from triton_ensembles.building.places import Places, Weights
@@ -20,6 +21,7 @@ from triton_ensembles.server.installed import image_of_server, server_at
 from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
 from triton_ensembles.server.secret import covers_sagemaker
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import releases
 from triton_ensembles.triton.targets import NAMES, Target, target_of
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -58,11 +60,15 @@ def profiles_folder() -> Path:
 
 
 class _Checked(click.ParamType[Any]):
-    """A word as ``read`` takes it, which may refuse it with an :class:`EnsembleError`; "": the option is not given."""
+    """A word as ``read`` takes it, which may refuse it with an :class:`EnsembleError`; "": the option is not given.
 
-    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+    ``known``: the words that a Tab offers.
+    """
+
+    def __init__(self, name: str, read: Callable[[str], Any], known: Callable[[], Iterable[str]] = tuple) -> None:
         self.name = name
         self._read = read
+        self._known = known
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
@@ -70,8 +76,12 @@ class _Checked(click.ParamType[Any]):
         except EnsembleError as error:
             self.fail(str(error), param, ctx)
 
+    @override
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(word) for word in self._known() if word.startswith(incomplete)]
 
-IMAGE = _Checked("image", KEYS["image"])
+
+IMAGE = _Checked("image", KEYS["image"], lambda: (*reversed(releases()), "newest", "sagemaker"))
 INSTANCE = _Checked("instance", KEYS["instance"])
 
 
