@@ -140,3 +140,14 @@ def test_errors_of_models_and_requests_are_tritons(shared: Hosted) -> None:
     assert "version 9" in shared.ask("GET", "/v2/models/times2/versions/9")[1]["error"]
     assert shared.ask("GET", "/v2/models/times2/infer")[0] == 405
     assert shared.ask("GET", "/v1/models")[0] == shared.ask("GET", "/v2/models/times2/generate")[0] == 404
+
+
+def test_the_page_shows_what_is_loaded_and_what_failed(shared: Hosted) -> None:
+    """Otherwise whoever is called at night reads metrics by eye."""
+    shared.put("hopeless", archives.model(initialize="raise ValueError('<no> vocabulary')"))
+    shared.error("hopeless", 500)
+    shared.infer("times2", 1)
+    status, html = shared.ask("GET", "/")
+    assert status == 200 and "&lt;no&gt; vocabulary" in html and "<no>" not in html
+    row = html[html.index("<td>times2<") :]
+    assert "READY" in row[:200]

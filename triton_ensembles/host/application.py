@@ -17,6 +17,7 @@ from prometheus_client import generate_latest
 
 from triton_ensembles.ground.web_pages import INERT, why_refused
 from triton_ensembles.host.names import described, renamed
+from triton_ensembles.host.page import page
 from triton_ensembles.host.refusal import RETRY, Refused
 from triton_ensembles.host.report import HostReport
 from triton_ensembles.host.room import Room
@@ -97,6 +98,9 @@ class Application:
         if self._token and not hmac.compare_digest(sent, b"Bearer " + self._token):
             cure = "send the token of --token-file as Authorization: Bearer TOKEN"
             raise Refused(401, f"this host answers who knows its token; {cure}", {"WWW-Authenticate": "Bearer"})
+        if path == "/":
+            _only(request, "GET")
+            return page(self._settings, self._room, self._report)
         if path == "/metrics":
             text = await asyncio.to_thread(generate_latest, self._report.registry)
             return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})

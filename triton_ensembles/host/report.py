@@ -1,6 +1,8 @@
 """What a host tells Prometheus and its log about its room."""
 
 import logging
+import time
+from collections import deque
 from collections.abc import Callable, Iterable
 
 import prometheus_client
@@ -12,6 +14,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.host.names import in_words
 
 _log = logging.getLogger(__name__)
+_KEPT = 20  # of what went wrong
 _LOAD_SECONDS = (0.5, 1, 2, 5, 10, 30, 60, 120)
 Gauges = Callable[[], Iterable[tuple[str, str, float]]]
 
@@ -25,6 +28,7 @@ class HostReport:
     def __init__(self, warn: Callable[[str], None]) -> None:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
+        self.lately: deque[tuple[str, str]] = deque(maxlen=_KEPT)  # what went wrong, with the time, the latest first
         self._warn = warn
         self._requests = Counter(
             "host_requests", "Requests by model and HTTP status", ("model", "status"), registry=self.registry
@@ -59,12 +63,19 @@ class HostReport:
         _log.info("%s: %s", kind, text)
 
     def error(self, target_model: str, error: EnsembleError) -> None:
-        _log.error("%s: %s", target_model, error.message)
+        text = in_words(error.message, target_model[:-9])  # of a model's key
+        _log.error("%s: %s", target_model[:-9], text)
+        self._note(f"{target_model[:-9]}: {text}" if target_model else text)
 
     def warning(self, target_model: str, text: str, cure: str = "") -> None:
         text = in_words(f"{text}; {cure}" if cure else text, target_model[:-9])  # of a model's key
         _log.warning("%s", text)
+        self._note(text)
         self._warn(text)
+
+    def _note(self, text: str) -> None:
+        if not self.lately or self.lately[0][1] != text:
+            self.lately.appendleft((time.strftime("%H:%M:%S"), text))
 
 
 class _Gauges(Collector):

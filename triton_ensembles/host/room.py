@@ -28,6 +28,7 @@ from triton_ensembles.hosting.request import Invocation, Reply
 from triton_ensembles.hosting.status import InstanceStatus
 from triton_ensembles.sagemaker.model_state import ModelState
 
+WAITS = "loaded when requested"
 _LOOK_SECONDS = 2.0  # between looks at the catalog, at least
 _LOOK_FACTOR = 20  # times what the last look took
 _AGAIN_SECONDS = 0.5  # between looks for names that nobody has, at least
@@ -160,16 +161,18 @@ class Room:
                 yield {"name": name, "state": "UNAVAILABLE", "reason": in_words(error.message, name)}
             else:
                 loading = {None: "UNAVAILABLE", ModelState.ON_DISK: "UNAVAILABLE", ModelState.UNLOADING: "UNLOADING"}
-                yield {"name": name, "state": loading.get(state, "LOADING"), "reason": "loaded when requested"}
+                yield {"name": name, "state": loading.get(state, "LOADING"), "reason": WAITS}
         for name, reason in sorted(self._listing.refused.items()):
             yield {"name": name, "state": "UNAVAILABLE", "reason": reason}
 
+    def models(self) -> dict[str, Model]:
+        """The models that are loaded, on the disk or on their way, the most recently used first, by name."""
+        names = {entry.key: name for name, entry in self._serving.items()}
+        return {names[model.target_model]: model for model in self._cache.all() if model.target_model in names}
+
     def loaded(self) -> list[str]:
         """The names of the models that are loaded, the most recently used first."""
-        names = {entry.key: name for name, entry in self._serving.items()}
-        return [
-            names[model.target_model] for model in self._cache.all() if model.loaded and model.target_model in names
-        ]
+        return [name for name, model in self.models().items() if model.loaded]
 
     @property
     def refused(self) -> Mapping[str, str]:
