@@ -47,6 +47,7 @@ def test_models_are_described_under_their_names(shared: Hosted) -> None:
         shared.infer("times2", 1)
         (stats,) = client.get_inference_statistics("times2")["model_stats"]
         assert stats["name"] == "times2" and stats["inference_count"] >= 1
+        assert "times2" in {model["name"] for model in client.get_inference_statistics()["model_stats"]}
         assert "model_repository" in client.get_server_metadata()["extensions"]
 
 
@@ -74,9 +75,11 @@ def test_first_requests_at_the_same_time_load_once(shared: Hosted) -> None:
 
 def test_an_unknown_name_gets_the_nearest_one(shared: Hosted) -> None:
     assert "did you mean 'times2'" in shared.error("time2", 404)
+    (shared.models / "bare" / "1").mkdir(parents=True)
     shared.put("not a name", archives.model())
     eventually(lambda: shared.state("not a name"))
     assert "rename it" in shared.error("not%20a%20name", 404)
+    assert "it has no config.pbtxt" in shared.error("bare", 404)
     archives.written(archives.model("times2"), shared.models)
     eventually(
         lambda: shared.state("times2") == "READY" and "rename one" in str(shared.ask("POST", "/v2/repository/index"))

@@ -4,6 +4,7 @@ https://github.com/kserve/open-inference-protocol, and Triton's extensions: repo
 """
 
 import asyncio
+import contextlib
 import hmac
 import json
 import logging
@@ -113,7 +114,20 @@ class Application:
         finally:
             self._under_way -= 1
 
+    async def _statistics(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Those of all models that are loaded."""
+        models = []
+        for name in self._room.loaded():
+            with contextlib.suppress(HostingError):  # it is being unloaded
+                entry = await self._room.find(name)
+                reply = await self._room.answer(entry, await self._invocation(request, "/stats"))
+                models += json.loads(described(await whole(reply), name))["model_stats"]
+        return web.json_response({"model_stats": models})
+
     async def _answer(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+        if path == "/v2/models/stats":
+            _only(request, "GET")
+            return await self._statistics(request)
         if match := _MODEL.fullmatch(path):
             method = _OPERATIONS.get(match["operation"])
             if method is None:

@@ -65,7 +65,9 @@ class Folder:
         except OSError as error:
             cure = "give the folder that the archives or models are in"
             raise EnsembleError(f"it cannot be read: {error.strerror}", path=self._folder, cure=cure) from None
-        return _listing((path.name.removesuffix(SUFFIX), os.fspath(path), mark) for path, mark in _marked(paths))
+        refused: dict[str, str] = {}
+        found = [(path.name.removesuffix(SUFFIX), os.fspath(path), mark) for path, mark in _marked(paths, refused)]
+        return _listing(found, refused)
 
 
 class Prefix:
@@ -89,7 +91,7 @@ class Prefix:
             Bucket=self._bucket, Prefix=self._prefix, Delimiter="/"
         )
         objects = [item for page in pages for item in page.get("Contents", ()) if item["Key"].endswith(SUFFIX)]
-        return _listing(
+        found = (
             (
                 item["Key"].removeprefix(self._prefix).removesuffix(SUFFIX),
                 f"s3://{self._bucket}/{item['Key']}",
@@ -97,23 +99,24 @@ class Prefix:
             )
             for item in objects
         )
+        return _listing(found, {})
 
 
-def _listing(found: Iterable[tuple[str, str, str]]) -> Listing:
+def _listing(found: Iterable[tuple[str, str, str]], refused: dict[str, str]) -> Listing:
     entries: dict[str, Entry] = {}
-    refused: dict[str, str] = {}
     for name, url, mark in found:
         if not _NAME.fullmatch(name):
             refused[name] = f"{url}: {_UNFIT}"
         elif name in entries:
-            refused[url.rpartition("/")[2]] = f"{url} has the name of {entries[name].url}, which is served: rename one"
+            refused[f"{name}/"] = f"{url} has the name of {entries[name].url}, which is served: rename one"
         else:
             entries[name] = Entry(name, url, mark)
     return Listing(entries, refused)
 
 
-def _marked(paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-    """The archives and models among these paths, each with a mark that changes with its content."""
+def _marked(paths: Iterable[Path], refused: dict[str, str]) -> Iterator[tuple[Path, str]]:
+    """The archives and models among these paths, each with a mark that changes with its content. ``refused`` gets what
+    was meant for a model and is none."""
     for path in paths:
         try:
             if path.name.endswith(SUFFIX) and path.is_file():
@@ -123,8 +126,12 @@ def _marked(paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
                 steps = [path.parent / step for step in steps_of(path)]
                 if models:
                     yield path, _mark(file for folder in (*models, *steps) for file in sorted(folder.rglob("*")))
+                elif any(child.name.isdecimal() for child in path.iterdir()):
+                    refused[path.name] = f"{path}: it has no config.pbtxt; `triton-ensembles build` packs it with one"
         except FileNotFoundError:  # it is being replaced; the next look sees it
             continue
+        except OSError as error:
+            refused[path.name] = f"{path} cannot be read: {error.strerror}"
 
 
 def _mark(files: Iterable[Path]) -> str:
