@@ -106,6 +106,14 @@ def test_shares_divide_the_models(folder: Path) -> None:
     assert loaded == pytest.approx(25 * 120 + 75 * 60, rel=0.01)
 
 
+def test_types_are_proposed_and_one_without_a_price_is_left_out(folder: Path) -> None:
+    """Otherwise a newcomer has to know a type, and one that is not in the table ends the comparison of the others."""
+    proposed = document("fused.json", "--models 30 --rate 5 --count 1")
+    assert {choice["instance"] for choice in proposed["choices"]} >= {"ml.m5.xlarge", "ml.c5.2xlarge"}
+    found = document("fused.json", "--models 30 --rate 5 --count 1 --instance ml.g6e.xlarge --instance ml.c5.xlarge")
+    assert {choice["instance"] for choice in found["choices"]} == {"ml.c5.xlarge"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -125,7 +133,6 @@ def test_shares_divide_the_models(folder: Path) -> None:
         (f"{SMALL} --batch 7", "has no answers of 7 rows"),
         (f"{SMALL} --p99 0ms", "'0ms' is not a time above 0"),
         (f"{SMALL} --cold 150%", "'150%' is not a share from 0% to 100%"),
-        ("fused.json --models 300 --rate 20", "--instance is missing"),
         (f"none.json {OF_300}", "there is no file 'none.json'; measure an archive first"),
         (f"fused.json:0 {OF_300}", "'0' is not a share of the models"),
         (f"fused.json:nan {OF_300}", "'nan' is not a share of the models"),

@@ -76,6 +76,9 @@ _asked = options.collected(
 )
 
 
+_USUAL = ("ml.m5.xlarge", "ml.c5.2xlarge", "ml.c5.4xlarge")  # without a GPU, as the profiles are; with known prices
+
+
 @dataclass(frozen=True)
 class Choices:
     """The fleets to compare: the values of --instance, --count and --evict-ahead."""
@@ -85,16 +88,21 @@ class Choices:
     evict_ahead: bool
 
     def hosts(self) -> list[Host]:
-        """Return the instance types. Raises :class:`click.UsageError` without any."""
-        if not self.instance:
-            raise click.UsageError("--instance is missing: give a type such as ml.c7i.2xlarge")
-        return [replace(host_of(name), evict_ahead=self.evict_ahead) for name in dict.fromkeys(self.instance)]
+        """Return the instance types."""
+        names = dict.fromkeys(self.instance or _USUAL)
+        return [replace(host_of(name), evict_ahead=self.evict_ahead) for name in names]
 
 
 _choices = options.collected(
     Choices,
     "choices",
-    options.setting("instance", "An instance type, such as ml.c7i.2xlarge; may be repeated.", type=str, multiple=True),
+    options.setting(
+        "instance",
+        "An instance type, such as ml.c7i.2xlarge; may be repeated.",
+        f", or else {', '.join(_USUAL)}",
+        type=str,
+        multiple=True,
+    ),
     option_values.option(
         "--count",
         "counts",

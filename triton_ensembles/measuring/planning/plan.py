@@ -90,6 +90,19 @@ class Plan:
     most: float
 
 
+def _known(price: Callable[[str], Price], hosts: Sequence[Host], progress: Callable[[str], None]) -> dict[str, Price]:
+    """The prices by type. A type without one is left out, with a line; raises EnsembleError where all are."""
+    prices: dict[str, Price] = {}
+    for host in hosts:
+        try:
+            prices[host.name] = price(host.name)
+        except EnsembleError as error:
+            if host is hosts[-1] and not prices:
+                raise
+            progress(f"{host.name} is left out: {error}")
+    return prices
+
+
 def plan(
     profiles: Shares,
     traffic: Traffic,
@@ -109,9 +122,10 @@ def plan(
         batch: rows in a request; 0: the least that was profiled.
 
     Raises:
-        EnsembleError: a model does not fit, a price is not known, or no choice keeps up with the traffic.
+        EnsembleError: a model does not fit, no price is known, or no choice keeps up with the traffic.
     """
-    prices = {host.name: price(host.name) for host in hosts}
+    prices = _known(price, hosts, progress)
+    hosts = [host for host in hosts if host.name in prices]
     few = sample(traffic, min(requests, max(_SEARCH, int(_SEARCH_SECONDS * traffic.rate))))
     choices: list[Choice] = []
     for (form, archives), host in product(forms(profiles), hosts):
