@@ -19,7 +19,11 @@ def test_ctrl_c_while_a_program_starts_ends_it(monkeypatch: pytest.MonkeyPatch) 
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        programs.output_of(["sleep", "600"])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may have inherited it as ignored
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            programs.output_of(["sleep", "60"])
+    finally:
+        signal.signal(signal.SIGINT, before)
     (process,) = begun
     assert process.returncode == -signal.SIGTERM
