@@ -157,5 +157,5 @@ def test_the_version_folder_of_an_ensemble_need_not_be_in_git(folder: Path) -> N
 
 def test_two_ensembles_in_one_folder_are_refused(folder: Path) -> None:
     shutil.copytree(folder / "ensemble", folder / "other")
-    with pytest.raises(EnsembleError, match=r"exactly one model must have platform: \"ensemble\", found 2"):
+    with pytest.raises(EnsembleError, match=r"exactly one ensemble must be needed by no other model, found 2"):
         plan_build(folder, CPU)
