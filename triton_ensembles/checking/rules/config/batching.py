@@ -5,9 +5,12 @@ from typing import Any
 
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import field_rule
-from triton_ensembles.checking.rule import Finding, Model, rule
+from triton_ensembles.checking.rule import Finding, Model, Severity, rule
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
+
+
+_OTHERS = ("priority_levels", "priority_queue_policy", "preserve_ordering")  # what it does besides
 
 
 def _dynamic(inner: str) -> str:
@@ -99,6 +102,16 @@ field_rule("max-batch-size-negative", "max_batch_size is 0 (the model does not b
            cure="write max_batch_size: 0 for a model that does not batch",
            bad=python_model(size=-1), good=python_model(size=0),
            words="'max_batch_size' must be non-negative value")
+
+field_rule("dynamic-batching-of-one", "dynamic_batching forms batches only with a max_batch_size above 0",
+           at="dynamic_batching", when=lambda config: config.HasField("dynamic_batching") and not config.max_batch_size
+           and not any(getattr(config.dynamic_batching, field) for field in _OTHERS)
+           and not config.dynamic_batching.HasField("default_queue_policy"),
+           says="max_batch_size is 0, so that dynamic_batching never puts two requests together",
+           effect="the model loads, and answers one request at a time",
+           cure="write the largest batch in max_batch_size, and leave the batch axis out of dims; or delete this",
+           bad=python_model("dynamic_batching { }", size=0), good=python_model("dynamic_batching { }"),
+           source="core r24.10 dynamic_batch_scheduler.cc", severity=Severity.NOTE)
 
 field_rule("preserve-ordering-priorities", "preserve_ordering cannot be combined with several priority levels",
            at="dynamic_batching.preserve_ordering",
