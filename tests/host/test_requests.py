@@ -88,7 +88,7 @@ def test_an_unknown_name_gets_the_nearest_one(shared: Hosted) -> None:
 
 
 def test_one_that_does_not_load_fails_alone_until_it_is_mended(shared: Hosted) -> None:
-    """Otherwise each request for it costs a load, or a mended archive is never tried."""
+    """Otherwise each request for it costs a load, or a corrected archive is never tried."""
     shared.put("broken", archives.model(initialize="raise ValueError('no vocabulary')"))
     shared.put("junk", b"no gzip")
     assert "no vocabulary" in shared.error("broken", 500)

@@ -87,7 +87,7 @@ def _address(text: str) -> str:
         if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
             return f"{ipaddress.IPv4Address(host)}:{int(port)}"
     except ValueError:
-        raise UsageError(f"'{text}' is no address of a host", cure=_CURE) from None
+        raise UsageError(f"'{text}' is not the address of a host", cure=_CURE) from None
     return f"{name}:{int(port)}"
 
 
