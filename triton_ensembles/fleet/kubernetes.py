@@ -77,7 +77,8 @@ class Fleet:
         sizes = ["--memory-budget", f"{self.memory_budget // _MIB}M", "--disk-budget", f"{self.disk_budget // _MIB}M"]
         token = ["--token-file", "/token/token"] if self.token_secret else []
         seconds = ["--seconds", f"{self.seconds:g}s"]
-        return ["host", self.source, "--bind", "0.0.0.0", "--root", "/scratch/host", *sizes, *seconds, *token, *self.more]
+        own = ["host", self.source, "--bind", "0.0.0.0", "--root", "/scratch/host"]
+        return [*own, *sizes, *seconds, *token, *self.more]
 
 
 def manifests(fleet: Fleet) -> str:
