@@ -114,6 +114,10 @@ def model_py_decorator_drops(model: Model) -> Iterator[Finding]:
             continue
         for decorator in execute.decorator_list:
             known = definition_of(home, dotted(decorator))
+            if known and isinstance(known.node, ast.FunctionDef) and gives_none(known.node):
+                message = f"the decorator {dotted(decorator)} returns nothing, so that execute is None"
+                yield Finding(home.place(decorator), message, When.REQUEST.effect, "return the wrapped function there")
+                continue
             inner = [node for node in known.node.body if isinstance(node, Function)] if known else []
             is_wrapper = known and isinstance(known.node, Function) and isinstance(known.node.body[-1], ast.Return)
             if not is_wrapper or len(inner) != 1 or not isinstance(inner[0], ast.FunctionDef):
