@@ -45,7 +45,7 @@ class LoadFailed(ModelError):
 
 
 class ArchiveMissing(ValidationError):
-    """There is no archive of this name."""
+    """No archive has this name."""
 
     code = "ValidationError"
 
