@@ -1,14 +1,16 @@
 """Rules whose bad example Triton loads: the effect that they report on requests is real."""
 
+import json
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 
 import pytest
 
 from tests.checking.packing import MODEL_PY
 from tests.checking.served import ModelLoader
-from triton_ensembles.checking.examples import SCALE, ensemble, python_model, step
+from triton_ensembles.checking.examples import SCALE, ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
@@ -17,6 +19,7 @@ from triton_ensembles.checking.staging_example import stage
 ANSWERS = {
     "ensemble-batch-of-one": ([2, 3, 4], "unexpected shape for input 'X' for model 'whole'"),
     "ensemble-batch-too-large": ([16, 4], "batch-size must be <= 8"),
+    "any-rows": ([9, 4], "batch-size must be <= 8"),
     "ensemble-shape-clash-hidden": ([1, 4], "pair-join"),
     "input-name-twice": ([1, 4], "expected 2 inputs but got 1"),
     "enum-number-unknown": ([1, 4], "but model 'enum-number-unknown' expects '<invalid>'"),
@@ -28,6 +31,16 @@ ANSWERS = {
 }
 UNHEALTHY = ("state-data-type-missing", "state-dim-invalid")
 ENDING = {"state-input-name-missing": 1, "instance-groups-passive": 0}  # by the sequence of the request
+ROWS = io_tensor("X", dims="-1, 4")
+COUNTING = MODEL_PY.replace('"Y", x', '"Y", x[:, :1] * 0 + len(requests)')
+
+
+def counting(more: str, delay: int) -> Example:
+    """A model that answers with the number of requests in its batch, which waits for two up to ``delay`` seconds."""
+    batching = f"preferred_batch_size: [ 2 ], max_queue_delay_microseconds: {delay * 1_000_000}"
+    inputs = io_tensor("X", dims="-1", more=more)
+    config = python_model(f"dynamic_batching {{ {batching} }}", inputs=inputs, outputs=io_tensor("Y", dims="1"))
+    return Example(config, {"1/model.py": COUNTING})
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +51,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
     stage(Example(ensemble(SCALE, size=0)), models, "no-batching")
     over = ensemble(step("double", {"X": "X"}, {"Y": "X"}), step("double", {"X": "X"}, {"Y": "Y"}))
     stage(Example(over), models, "overwritten")
+    stage(Example(ensemble(SCALE, size=0, inputs=ROWS, outputs=io_tensor("Y", dims="-1, 4"))), models, "any-rows")
+    stage(counting("", 1), models, "of-equal-shapes")
+    stage(counting("allow_ragged_batch: true", 60), models, "ragged")
     for rule in RULES:
         if rule.id in {*ANSWERS, *UNHEALTHY, *ENDING} and rule.bad:
             stage(rule.bad, models, rule.id)
@@ -63,10 +79,22 @@ def test_what_loads_and_refuses_such_requests(server: ModelLoader, model: str) -
     assert words in ask(server, model, shape)
 
 
-@pytest.mark.parametrize(("model", "shape"), [("no-batching", [4]), ("ensemble-batch-of-one", [1, 3, 4])])
+@pytest.mark.parametrize(
+    ("model", "shape"), [("no-batching", [4]), ("ensemble-batch-of-one", [1, 3, 4]), ("any-rows", [8, 4])]
+)
 def test_what_answers(server: ModelLoader, model: str, shape: list[int]) -> None:
     """Otherwise the checker passes an ensemble that does not work, or misses that one row works."""
     assert "outputs" in ask(server, model, shape)
+
+
+@pytest.mark.parametrize(("model", "together"), [("of-equal-shapes", 1), ("ragged", 2)])
+def test_requests_of_two_lengths_are_batched_only_where_the_input_may_be_ragged(
+    server: ModelLoader, model: str, together: int
+) -> None:
+    """Otherwise the note of dynamic-batching-equal-shapes is wrong, or its cure is."""
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda size: ask(server, model, [1, size]), (3, 4)))
+    assert [json.loads(answer)["outputs"][0]["data"] for answer in answers] == [[together]] * 2
 
 
 @pytest.mark.parametrize("model", UNHEALTHY)

@@ -1,11 +1,16 @@
 """max_batch_size, dynamic_batching and the response cache: core r24.10 model_config_utils.cc ValidateModelConfig."""
 
+from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
-from triton_ensembles.checking.examples import python_model
+from triton_ensembles.checking.config_tensors import VARIABLE
+from triton_ensembles.checking.ensemble_steps import steps
+from triton_ensembles.checking.examples import io_tensor, python_model
 from triton_ensembles.checking.field_rule import field_rule
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
+from triton_ensembles.checking.rule import Finding, Model, Repository, Server, Severity, note, rule
+from triton_ensembles.checking.text.unknown import UnknownValueError
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 
@@ -93,6 +98,46 @@ def preserve_ordering_delay(model: Model) -> Iterator[Finding]:
             message = "preserve_ordering cannot be combined with delaying the requests that time out"
             cure = "write timeout_action: REJECT, or delete preserve_ordering"
             yield Finding(model.at("dynamic_batching", *path, "timeout_action"), message, cure=cure)
+
+
+@note(
+    "Requests of different lengths are batched together only where the input allows ragged batches",
+    source="core r24.10 dynamic_batch_scheduler.cc enforce_equal_shape_tensors_; measured on 2.51.0",
+    bad=python_model("dynamic_batching { }", inputs=io_tensor("X", dims="-1")),
+    good=python_model("dynamic_batching { }", inputs=io_tensor("X", dims="-1", more="allow_ragged_batch: true")),
+    server=Server.ACCEPTS,
+)
+def dynamic_batching_equal_shapes(model: Model) -> Iterator[Finding]:
+    config = model.config
+    if not config.HasField("dynamic_batching") or config.max_batch_size < 2 or "padded_batching" in config.parameters:
+        return  # the last: the build allows it where rows are padded
+    fed = model.repository.once("inputs of steps that vary", lambda: _fed(model.repository)).get(model.name, {})
+    for index, tensor in enumerate(config.input):
+        is_equal = VARIABLE not in tensor.dims or tensor.is_shape_tensor or not fed.get(tensor.name, True)
+        if not is_equal and not tensor.allow_ragged_batch:
+            message = f"requests whose '{tensor.name}' has another length are not put into the same batch"
+            effect = "dynamic_batching waits for requests of the same shapes only"
+            cure = "send one length, padded; or write allow_ragged_batch: true if the model takes such batches"
+            if model.is_python:
+                cure = "write allow_ragged_batch: true: execute gets each request with its own tensor"
+            yield Finding(model.at("input", index, "dims"), message, effect, cure)
+            return
+
+
+def _fed(repository: Repository) -> dict[str, dict[str, bool]]:
+    """Return the inputs of each model that ensembles feed, and whether any of them may vary in length."""
+    varies: dict[str, dict[str, bool]] = defaultdict(dict)
+    for ensemble in repository.ensembles:
+        with suppress(UnknownValueError):
+            fixed = {tensor.name for tensor in ensemble.config.input if VARIABLE not in tensor.dims}
+            for item in steps(ensemble):
+                outputs = item.configured.config.output if item.configured else ()
+                fixed |= {item.message.output_map.get(each.name, "") for each in outputs if VARIABLE not in each.dims}
+            for item in steps(ensemble):
+                inputs = varies[item.message.model_name]
+                for key, name in item.message.input_map.items():
+                    inputs[key] = inputs.get(key, False) or name not in fixed
+    return varies
 
 
 # fmt: off

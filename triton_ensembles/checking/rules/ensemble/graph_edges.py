@@ -9,7 +9,7 @@ from triton_ensembles.checking.config_tensors import VARIABLE, enumerated, same_
 from triton_ensembles.checking.dataflow import Dataflow
 from triton_ensembles.checking.ensemble_steps import steps
 from triton_ensembles.checking.examples import IDENTITY, SCALE, X, ensemble, io_tensor, python_model, step
-from triton_ensembles.checking.rule import Example, Finding, Model, Place, rule, warning
+from triton_ensembles.checking.rule import Example, Finding, Model, Place, Severity, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
 
@@ -165,15 +165,25 @@ def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
     "measured on tritonserver 2.51.0",
     bad=ensemble(SCALE, inputs=io_tensor("X", dims="16, 4"), outputs=io_tensor("Y", dims="16, 4"), size=0),
     good=ensemble(SCALE, inputs=io_tensor("X", dims="8, 4"), outputs=io_tensor("Y", dims="8, 4"), size=0),
+    lower=Severity.NOTE,
 )
 def ensemble_batch_too_large(model: Model) -> Iterator[Finding]:
+    """Yield a note where an ensemble that does not batch takes any number of rows, all of which are one batch."""
     seen: set[str] = set()
     for name, first, second in known_edges(model):
         batching, fixed = (first, second) if first.batching else (second, first)
         if not batching.batching or fixed.batching or fixed.reads or not batching.reads or batching.who in seen:
             continue
         rows, most = fixed.dims[0], batching.model.config.max_batch_size
-        if rows > most and same_shape(fixed.dims[1:], batching.dims):
+        if not same_shape(fixed.dims[1:], batching.dims):
+            continue
+        if rows == VARIABLE and fixed.who == _OWN:
+            seen.add(batching.who)
+            message = f"the first axis of '{name}' is the batch of {batching.who}, and the ensemble does not batch"
+            effect = f"requests of more than {most} rows are refused: inference request batch-size must be <= {most}"
+            cure = f"if all its steps batch, write max_batch_size: {most} here, and dims without the batch axis"
+            yield Finding(fixed.at, message, effect, cure, Severity.NOTE)
+        elif rows > most:
             seen.add(batching.who)
             message = f"the tensor '{name}' has {rows} rows for {fixed.who}, and {batching.who} takes at most {most}"
             effect = f"Triton loads it, and refuses every request: inference request batch-size must be <= {most}"
