@@ -4,14 +4,14 @@
 the repository; null is an empty folder. The steps ``scale``, ``join`` and more of checking/examples.py come by
 themselves; with ``ensemble.toml`` beside, the repository is ``ensembles/mine`` of a project. A case gives a text, for
 the word HERE in them (its lines are indented as HERE is); or pairs, a part of them and what stands there instead; or a
-mapping with ``given``, ``says`` (a rule, with ``:LINE``, or a list; by default what the file is called, or nothing for
-a case that is only given), the first fault's ``severity``, and words of its ``message`` and ``cure``. A case may have
-further ``files`` and files ``beside``, and a ``folder``, the model's name. ``parts`` are further such words as HERE,
-with a text for all cases that give none; the word MODEL is the model's name, in the paths, too; a text that nobody
-types is a tag of pieces.py (``!onnx``). ``rules`` are those that count, all by default, notes if they are named; ``to``
-is the destination, of all or of one. With ``server: asked`` the server refuses the cases in which something is an
-error, with ``words`` of its own, and loads the others, unless a case says ``loads`` otherwise; ``completes``: one that
-completes.
+mapping with ``given``, ``says`` (a rule, with ``:LINE`` or ``:LINE:COLUMN``, or a list; by default what the file is
+called, or nothing for a case that is only given), the first fault's ``severity``, and words of its ``message`` and
+``cure``. A case may have further ``files`` and files ``beside``, and a ``folder``, the model's name. ``parts`` are
+further such words as HERE, with a text for all cases that give none; the word MODEL is the model's name, in the paths,
+too; a text that nobody types is a tag of pieces.py (``!onnx``). ``rules`` are those that count, all by default, notes
+if they are named; ``to`` is the destination, of all or of one. With ``server: asked`` the server refuses the cases in
+which something is an error, with ``words`` of its own, and loads the others, unless a case says ``loads`` otherwise;
+``completes``: one that completes.
 """
 
 import re
@@ -123,8 +123,9 @@ def test_checker_and_server_do_what_the_case_says(
     for name, case in table["cases"].items():
         says = case["says"] if isinstance(case["says"], list) else [case["says"]]
         found = said(table, case, quick_path / name / "ensembles" / "mine")
-        lines = [f"{fault.rule}:{fault.place.line}" for fault in found]
-        rules = [line if ":" in rule else line.partition(":")[0] for line, rule in zip(lines, says, strict=False)]
+        lines = [f"{fault.rule}:{fault.place.line}:{fault.place.column}" for fault in found]
+        pairs = zip(lines, says, strict=False)
+        rules = [":".join(line.split(":")[: rule.count(":") + 1]) for line, rule in pairs]
         assert rules == says and len(found) == len(says), (name, lines)
         assert all(rule.partition(":")[0] in RULES_BY_ID for rule in says), name
         for key in {"message", "cure", "severity"} & set(case):

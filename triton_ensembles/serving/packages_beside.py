@@ -121,7 +121,7 @@ def _refuse_lacking(step: Model, destination: Destination, declared: Declared, m
             message = f"nothing that {declared.place} installs has a module '{module.package}'"
             cure = f"write {PROVIDERS.get(module.package, module.package)} into {declared.place}"
         if cure:
-            raise EnsembleError(message, path=_written(step, file), line=module.line, cure=cure)
+            raise EnsembleError(message, path=_written(step, file), line=file.place(module.node).line, cure=cure)
 
 
 def _written(step: Model, file: PythonFile) -> Path:

@@ -15,7 +15,7 @@ DYNAMIC = (b"import_module", b"__import__")
 
 @dataclass(frozen=True)
 class Import:
-    """A top-level package that a file imports.
+    """A top-level package that a file imports at ``node``.
 
     ``certain`` is false where the file itself expects that it may be missing: inside ``if``, or where a ``try`` or a
     ``with suppress(…)`` catches that. ``instead_of`` is the package without which a handler imports this one. ``later``
@@ -25,8 +25,7 @@ class Import:
     """
 
     package: str
-    line: int
-    column: int
+    node: ast.AST
     certain: bool = True
     later: bool = False
     instead_of: str = ""
@@ -41,12 +40,12 @@ class Import:
 
 def imports_of(module: ast.Module, full_name: Callable[[ast.expr], str], *, dynamic: bool) -> Iterator[Import]:
     """Yield the imports of a file, with ``dynamic`` also of calls of ``import_module`` and ``__import__``."""
-    here = Import("", 0, 0)
+    here = Import("", module)
     waiting: list[tuple[ast.AST, Import]] = [(node, here) for node in reversed(module.body)]
     while waiting:
         node, here = waiting.pop()
         for package in _packages(node, full_name):
-            yield replace(here, package=package, line=node.lineno, column=node.col_offset + 1)  # type: ignore[attr-defined]
+            yield replace(here, package=package, node=node)
         if isinstance(node, Try):
             waiting += reversed(list(_of_try(node, here, full_name)))
             continue

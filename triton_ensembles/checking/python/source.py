@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from importlib.util import decode_source
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.fault import Edit, Place
@@ -52,17 +53,11 @@ class PythonFile:
     def module(self) -> ast.Module | None:
         return self.nodes[0] if self.nodes else None  # type: ignore[return-value]
 
-    def place(self, node: ast.AST | Import | ParseError) -> Place:
-        if isinstance(node, ast.AST):
-            line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", -1)
-            return Place(self.shown, line, self._letters(line, column) + 1)
-        return Place(self.shown, node.line, node.column)
-
-    def _letters(self, line: int, column: int) -> int:
-        """The column of a line in letters: :mod:`ast` counts bytes."""
-        if column <= 0 or self.data.isascii():
-            return column
-        return len(self.data.splitlines()[line - 1][:column].decode("utf-8", "replace"))
+    def place(self, node: ast.AST | ParseError) -> Place:
+        if isinstance(node, ParseError):
+            return Place(self.shown, node.line, node.column)
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", -1)
+        return Place(self.shown, line, _letters(self.data, line, column) + 1)
 
     def renamed(self, node: ast.expr | None, old: str, to: str | None) -> tuple[Edit, ...]:
         """Return the edit that writes ``to`` for ``old``, the text of a literal or the name of an attribute.
@@ -286,13 +281,23 @@ def _parse(data: bytes) -> ast.Module | ParseError:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            module = ast.parse(data)
+            module = ast.parse(decode_source(data))
             # Triton imports the file, so that its name is another one.
             module.body = [inner for node in module.body for inner in (node.orelse if is_main(node) else [node])]
             if len(data) <= _MOST_COMPILED:
                 compile(module, MODEL_PY, "exec", dont_inherit=True)  # return outside of functions …
             return module
     except SyntaxError as error:
-        return ParseError(error.msg, error.lineno or 1, max(error.offset or 1, 1))
+        line, column = error.lineno or 1, max(error.offset or 1, 1)
+        if error.text is None:  # the compiler's, which has places of nodes
+            column = _letters(data, line, column - 1) + 1
+        return ParseError(error.msg, line, column)
     except ValueError as error:  # NUL bytes, an unknown encoding
         return ParseError(str(error), 1, 1)
+
+
+def _letters(data: bytes, line: int, column: int) -> int:
+    """Return the column of a line in letters: nodes count the bytes that it has as UTF-8."""
+    if column <= 0 or data.isascii():
+        return column
+    return len(decode_source(data).split("\n")[line - 1].encode()[:column].decode("utf-8", "replace"))

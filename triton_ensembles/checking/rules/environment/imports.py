@@ -42,7 +42,7 @@ def environment_import_missing(model: Model, destination: Destination) -> Iterat
             if meant:
                 cure = f"did you mean '{meant}'? Otherwise {cure}"
             severity = Severity.WARNING if missing.later or missing.elsewhere else None
-            yield Finding(file.place(missing), message, effect_without(missing), cure, severity)
+            yield Finding(file.place(missing.node), message, effect_without(missing), cure, severity)
 
 
 def _has(packed: Environment, package: str, python: str) -> bool:

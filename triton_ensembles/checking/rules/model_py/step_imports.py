@@ -84,7 +84,7 @@ def _finding(
     else:
         place = model.declared.place if model.declared else join(repository.shown, "requirements.txt")
         cure = f"write {provider} into {place}; serve and build then put it beside model.py"
-    return Finding(file.place(module), message, effect, cure)
+    return Finding(file.place(module.node), message, effect, cure)
 
 
 def _undeclared(model: Model, destination: Destination) -> Iterator[tuple[PythonFile, Import, str]]:
