@@ -16,6 +16,7 @@ WORST = {
     "texts of configs": (0, 0, 0.95),
     "lines of model.py": (2, 0, 0.65),  # a name that is read in a comprehension over what the request asks for
     "lines of linked files": (2, 0, 0.7),
+    "symbolic links": (0, 0, 0.0),
     "random ensembles": (0, 0, 0.0),
 }
 

@@ -31,6 +31,7 @@ changed; a change at the definition that is reported at the use does not count.
   public projects that load, with one field deleted, doubled or given another value, or with one piece of text deleted,
   doubled or put in. model.py: a line deleted, doubled or indented otherwise, or a word misspelt or exchanged.
   Linked files: the same in a model of four files, with a base class and helpers, which calls another model.
+  Symbolic links: one of these files, or the version folder, lies in another model, and its link may be misspelt.
   Ensembles: up to four steps, with tensors of any type and shape.
 - A model.py also gets a request: refused is also one that fails it, or leaves an output out. Of the others only the
   load is asked, so that errors about requests are neither right nor refuted there.

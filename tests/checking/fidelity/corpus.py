@@ -5,7 +5,8 @@ import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -34,6 +35,7 @@ class Case(NamedTuple):
     lines: tuple[int, int] | None = None
     asks: bool = False  # whether a request is sent, too
     destination: Destination = Destination(device="cpu")
+    links: Mapping[str, str] = {}  # symbolic links in its folder, path to target
 
 
 _GOOD = [rule.good for rule in RULES if rule.good and rule.good_loads and not rule.good.folder and not rule.since]
@@ -128,6 +130,19 @@ def _linked(draw: st.DrawFn) -> Case:
 
 
 @st.composite
+def _links(draw: st.DrawFn) -> Case:
+    """The same files, of which one, or the version folder, is a link into the called model; it may be misspelt."""
+    path = draw(st.sampled_from(["1", *sorted(_LINKED)]))
+    parts = {f"callee/parts/{PurePath(name).name}": text for name, text in _LINKED.items()}
+    target = PurePath("../" * len(PurePath(path).parts), "callee/parts", *PurePath(path).parts[1:])
+    misspelt = _line_changed(str(target)).filter(lambda text: text and "\n" not in text)
+    is_right = draw(st.booleans()) or path == CODE  # a load without model.py never ends
+    link = str(target) if is_right else draw(misspelt)
+    files = {name: text for name, text in _LINKED.items() if name != path and path != "1"}
+    return Case(Example(python_model(), files, _CALLED | parts), asks=True, links={path: link})
+
+
+@st.composite
 def _line_changed(draw: st.DrawFn, code: str) -> str:
     lines = code.split("\n")
     number = draw(st.sampled_from([number for number, line in enumerate(lines) if line.strip()]))
@@ -187,6 +202,7 @@ _DRAWN = {
     "texts of configs": _texts(),
     "lines of model.py": _codes(),
     "lines of linked files": _linked(),
+    "symbolic links": _links(),
     "random ensembles": _ensembles(),
 }
 CLASSES = ("examples of the rules", *_DRAWN)

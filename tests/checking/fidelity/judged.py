@@ -51,10 +51,12 @@ def judge(cases: Sequence[Case], folder: Path, prefix: str) -> tuple[Figures, li
             name = f"{prefix}-{number}"
             alone = folder / "alone"
             shutil.rmtree(alone, ignore_errors=True)
-            stage(case.example, alone, name)
+            _stage(case, alone, name)
             found = folder_faults(alone, case.destination)
-            stage(case.example, folder / "models", name)
+            staged = _stage(case, folder / "models", name)
             words = _refusal(server, name, case)
+            if case.links:  # a server does not start where one leads nowhere
+                shutil.rmtree(staged)
             errors = [fault for fault in found if fault.severity is Severity.ERROR]
             rules = [fault.rule for fault in found]
             figures.models += 1
@@ -71,6 +73,14 @@ def judge(cases: Sequence[Case], folder: Path, prefix: str) -> tuple[Figures, li
                 figures.alarms += 1
                 odd.append(Odd("alarm", case, rules, ""))
     return figures, odd
+
+
+def _stage(case: Case, repository: Path, name: str) -> Path:
+    folder = repository / stage(case.example, repository, name)
+    for path, target in case.links.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).symlink_to(target)
+    return folder
 
 
 def _refusal(server: ModelLoader, name: str, case: Case) -> str:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.util import decode_source
 
-from triton_ensembles.archive.tree import join
+from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.fault import Edit, Place
 from triton_ensembles.checking.packages import packages_in
 from triton_ensembles.checking.python.imports import DYNAMIC, Import, imports_of
 from triton_ensembles.checking.python.nodes import dotted, is_main
 from triton_ensembles.checking.python.scope import may_bind
-from triton_ensembles.checking.repository import Model, Repository
+from triton_ensembles.checking.repository import Form, Model, Repository
 from triton_ensembles.checking.source_budget import PythonBudget
 
 MODEL_PY = "model.py"
@@ -188,13 +188,22 @@ def every_call(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
 
 def has_own(model: Model, first: PythonFile, package: str) -> bool:
     """Return whether the model may have the package: beside model.py, in its folder, or where it looks."""
-    is_beside = any(package in _modules(model, root) for root in (first.path.rpartition("/")[0], ""))
+    is_beside = any(package in modules_in(model, root) for root in (first.path.rpartition("/")[0], ""))
     return is_beside or (adds_folders(model, first) and _is_deeper(model, package))
 
 
-def _modules(model: Model, folder: str) -> frozenset[str]:
-    modules = (name.partition(".")[0] for name in model.children(folder))
+def modules_in(model: Model, folder: str) -> frozenset[str]:
+    """Return the names of the modules in a folder of the model, without links that lead nowhere."""
+    names = (name for name in model.children(folder) if not link_to_nowhere(model, join(folder, name)))
+    modules = (name.partition(".")[0] for name in names)
     return model.repository.once(f"*modules {join(model.root, folder)}", lambda: frozenset(modules))
+
+
+def link_to_nowhere(model: Model, path: str) -> str:
+    """Return the target of a symbolic link that leads nowhere, "" for whatever else is at ``path``."""
+    entry, repository = model.tree.get(join(model.root, path)), model.repository
+    is_link = entry is not None and entry.kind is Kind.SYMLINK and repository.form is Form.FOLDER
+    return entry.target if entry and is_link and not (repository.path / entry.path).exists() else ""
 
 
 def adds_folders(model: Model, first: PythonFile) -> bool:

@@ -69,3 +69,13 @@ def test_a_model_file_that_is_a_link_to_nowhere_is_an_error(tmp_path: Path) -> N
     (repository / "m" / "1" / "model.py").unlink()
     linked(repository / "m" / "1" / "model.py", "/nowhere")
     assert [fault.rule for fault in check([repository]).faults] == ["model-file-broken"]
+
+
+def test_a_helper_that_is_a_link_to_nowhere_is_missing(tmp_path: Path) -> None:
+    """Otherwise the checker takes its name for a module, and the server finds none."""
+    repository = archives.written(archives.model("m", initialize="import helper"), tmp_path / "models")
+    linked(repository / "m" / "1" / "helper.py", "../nowhere.py")
+    (fault,) = check([repository]).faults
+    assert fault.rule == "import-missing" and "1/helper.py leads nowhere" in fault.cure
+    with pytest.raises(EnsembleError, match="No module named 'helper'"):
+        TritonServer([repository], log=tmp_path / "log").start()

@@ -10,7 +10,14 @@ from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import dotted, is_changed
 from triton_ensembles.checking.python.scope import bound_names
-from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file, model_files, relative_folder
+from triton_ensembles.checking.python.source import (
+    UTILS,
+    PythonFile,
+    every_file,
+    model_files,
+    modules_in,
+    relative_folder,
+)
 from triton_ensembles.checking.rule import Example, Finding, Model, rule
 from triton_ensembles.ground.spelling import suggestion
 
@@ -46,16 +53,12 @@ def model_py_relative_import(model: Model) -> Iterator[Finding]:
 
 def _missing(model: Model, folder: str, node: ast.ImportFrom) -> list[str]:
     """Return the names of ``from .NAME import …`` or ``from . import NAME, …`` that the folder does not have."""
-    modules = _modules(model, folder)
+    modules = modules_in(model, folder)
     if node.module:
         names = [node.module.partition(".")[0]]
     else:  # what __init__.py defines is not known
         names = [] if "__init__" in modules else [alias.name for alias in node.names if alias.name != "*"]
     return [name for name in names if name not in modules]
-
-
-def _modules(model: Model, folder: str) -> set[str]:
-    return {child.partition(".")[0] for child in model.children(folder)}
 
 
 @rule(
@@ -109,4 +112,4 @@ def _names(model: Model, file: PythonFile, target: PythonFile) -> set[str] | Non
     names = {node.attr for node in nodes if isinstance(node, ast.Attribute) and is_changed(node)}
     names |= {name for node in target.nodes if isinstance(node, ast.Global) for name in node.names}
     is_package = target.path.endswith("/__init__.py")
-    return {*bound, *names, *(_modules(model, relative_folder(target.path, 1)) if is_package else ())}
+    return {*bound, *names, *(modules_in(model, relative_folder(target.path, 1)) if is_package else ())}

@@ -11,7 +11,7 @@ from triton_ensembles.checking.image_packages import image_modules
 from triton_ensembles.checking.imported_packages import PROVIDERS, effect_without, imported, standard_library
 from triton_ensembles.checking.packages import packages_of
 from triton_ensembles.checking.python.imports import Import
-from triton_ensembles.checking.python.source import PythonFile
+from triton_ensembles.checking.python.source import PythonFile, link_to_nowhere
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
@@ -69,10 +69,16 @@ def _finding(
 ) -> Finding:
     provider, repository = PROVIDERS.get(module.package, module.package), model.repository
     copies = (f"/{module.package}.py", f"/{module.package}/__init__.py")
+    folder = file.path.rpartition("/")[0]
+    links = (f"{folder}/{module.package}{end}" for end in (".py", ""))
+    broken = next((path for path in links if link_to_nowhere(model, path)), "")
     helper = next((entry.path for entry in repository.tree.members if f"/{entry.path}".endswith(copies)), None)
-    if helper:
-        folder = join(model.root, file.path.rpartition("/")[0])
-        cure = f"it is in {helper}, where Python does not look: copy it into {folder}/, beside model.py"
+    if broken:
+        cure = f"the link {broken} leads nowhere ('{link_to_nowhere(model, broken)}'): correct its target"
+    elif helper:
+        cure = (
+            f"it is in {helper}, where Python does not look: copy it into {join(model.root, folder)}/, beside model.py"
+        )
     elif module.package in standard_library():
         cure = "this Python has removed the module, or does not have it yet: write the code without it"
     elif repository.builds:
