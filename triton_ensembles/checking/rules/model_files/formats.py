@@ -103,7 +103,10 @@ def file_lfs_pointer(model: Model) -> Iterator[Finding]:
                 small_file = file_of(model, path)
                 if small_file and small_file.is_pointer:
                     message = f"'{name}' is a pointer of Git LFS, not the file itself"
-                    is_needed = (named is not None and named.path == entry.path) or (path == STUB and model.is_python)
+                    is_stub = path == STUB and model.is_python
+                    is_needed = is_stub or (named is not None and named.path == entry.path)
                     effect = "" if is_needed else "whatever reads it fails or reads a text of three lines"
+                    if is_stub:
+                        effect = "it cannot run, and the load never ends"
                     severity = None if is_needed else Severity.WARNING
                     yield Finding(model.place(path), message, effect, small_file.cure, severity)

@@ -20,6 +20,7 @@ from triton_ensembles.checking.python.nodes import (
     is_changed,
     is_function,
     is_name,
+    is_none,
     method_of,
     name_of,
     positional,
@@ -70,6 +71,7 @@ _MISSPELT = """    @staticmethod
         return config
 
 """
+_NONE = ast.Constant(None)
 _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
 
 
@@ -306,7 +308,7 @@ def _wrong(call: ast.Call) -> Iterator[tuple[str, str]]:
     kind, properties = method.removeprefix("add_"), _OF_TENSOR[method == "add_output" :]
     for unknown in [str(key) for key in values if key not in properties]:
         yield f"an {kind} has no property {unknown!r}", suggestion(unknown, properties) or f"use {listed(properties)}"
-    for missing in [key for key in properties if key not in values and key != "optional"]:
+    for missing in [key for key in properties if is_none(values.get(key, _NONE)) and key != "optional"]:
         yield f"the {kind} has no {missing!r}, which add_{kind} needs", f"add {missing!r} to it"
     written = values.get("data_type")
     if isinstance(written, ast.Constant) and isinstance(written.value, str) and written.value not in _TYPES:
