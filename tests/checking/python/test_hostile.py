@@ -106,7 +106,7 @@ def test_of_many_long_files_some_are_read_and_one_note_counts_the_others(tmp_pat
 
 def test_a_large_model_py_is_read_and_a_larger_one_is_said(tmp_path: Path) -> None:
     """Otherwise a table of data in model.py hides its faults."""
-    for size, expected in ((400_000, "model-py-no-execute"), (600_000, "model-py-unread")):
+    for size, expected in ((400_000, "model-py-no-execute"), (600_000, "python-unread")):
         code = f'WORDS = "{"x" * size}"\n\n\nclass TritonPythonModel:\n    pass\n'
         assert [fault.rule for fault in code_faults(tmp_path, code)] == [expected]
 

@@ -261,12 +261,14 @@ def unread_files(repository: Repository) -> dict[str, None]:
 
 
 def _file(model: Model, path: str) -> PythonFile | None:
-    entry = model.get(path)
-    if entry is None or entry.data is None:
+    entry, repository = model.get(path), model.repository
+    if entry is None or (entry.data is None and not (entry.size and entry.kind is Kind.FILE)):
         return None
-    data, repository = entry.data, model.repository
     budget = repository.once("budget for Python", PythonBudget)
-    file = repository.once(f"*python {entry.path}", lambda: _read(data, path, model.place(path).path, budget))
+    data, shown = entry.data, model.place(path).path
+    file = repository.once(
+        f"*python {entry.path}", lambda: _read(data, path, shown, budget) if data is not None else None
+    )
     if file is None:
         unread_files(repository)[entry.path] = None
     return file

@@ -28,7 +28,9 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
                 if unnamed.package not in standard_library() and unnamed.package != "numpy" and not known:
                     message = f"{path} does not name '{unnamed.package}'"
                     effect = f"without it the step fails: ModuleNotFoundError: No module named '{unnamed.package}'"
-                    yield Finding(file.place(unnamed.node), message, effect, f"add {provider} with its version to {path}")
+                    yield Finding(
+                        file.place(unnamed.node), message, effect, f"add {provider} with its version to {path}"
+                    )
 
 
 @warning(

@@ -42,7 +42,6 @@ KINDS = """\
 """
 NO_LIST, ARGUMENTS, USE = "model-py-returns-no-list", "model-py-call-arguments", "model-py-object-use"
 INPUT, UNDEFINED, UNKNOWN = "model-py-input-name", "model-py-undefined-name", "model-py-unknown-attribute"
-TWICE = "model-py-responses-twice"
 # Parts of the answers.
 RIGHT, UNANSWERED = "[1.0,2.0,3.0,4.0]", ""
 A_LIST, A_NUMBER = "Expected a list", "do not match"
@@ -90,7 +89,6 @@ CASES = {
     "one": (NO_LIST, ends("        return response"), A_LIST),
     "generator": (NO_LIST, ends("            yield response"), "error"),
     "empty": (NO_LIST, f"{EXECUTE}{LIST}{LOOP}        return responses\n", A_NUMBER),
-    "twice": (TWICE, f"{EXECUTE}{LIST}{LOOP}            responses.append(response)\n{END}", A_NUMBER),
     "tensors": (NO_LIST, good("append(response)", "append(y)"), "Expected an 'InferenceResponse' object"),
     "list-as-array": (ARGUMENTS, good('"Y", x', '"Y", x.tolist()'), CONSTRUCTOR),
     "logger": (UNKNOWN, f'{EXECUTE}        pb_utils.Logger.warning("x")\n{GOOD}', "no attribute 'warning'"),

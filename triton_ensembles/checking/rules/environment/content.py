@@ -1,6 +1,5 @@
 """The contents of a packed environment, compared with the server that will run it."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -103,7 +102,7 @@ def environment_without_numpy(repository: Repository) -> Iterator[Finding]:
 
 @rule(
     "Nothing in a packed environment is installed in editable mode",
-    source="PEP 660, PEP 610; setuptools writes __editable__ files, pip direct_url.json",
+    source="PEP 660: setuptools writes __editable__ files",
     bad=with_environment(site={"__editable__.mine-1.0.pth": "/home/me/mine\n"}),
     good=with_environment(site={"mine/__init__.py": ""}),
 )
@@ -117,27 +116,15 @@ def environment_editable(repository: Repository) -> Iterator[Finding]:
 
 
 def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
-    pointer = "this is a package in editable mode: a pointer to a folder of the build machine"
     for folder in packed.site_packages:
         for entry in packed.texts(folder):
             name = entry.path.rpartition("/")[2]
+            lines = (entry.text or "").splitlines()[:1000] if name.endswith(".pth") else []
+            added = next((line.strip() for line in lines if line.strip().startswith("/")), None)
             if name.startswith("__editable__"):
-                yield entry.path, pointer
-            elif name.endswith(".pth"):
-                lines = (line.strip() for line in (entry.text or "").splitlines()[:1000])
-                if added := next((line for line in lines if line.startswith("/")), None):
-                    yield entry.path, f"this adds the folder '{added[:120]}' of the build machine"
-        links = (name for name in packed.tree.children(folder) if name.endswith(".egg-link"))
-        yield from ((join(folder, name), pointer) for name in links)
-    for name, folder in packed.distributions():
-        record = packed.tree.get(join(folder, "direct_url.json"))
-        try:
-            data = json.loads(record.data) if record and record.data else None
-        except (ValueError, RecursionError):
-            continue
-        info, url = (data.get("dir_info"), data.get("url")) if isinstance(data, dict) else (None, None)
-        if isinstance(info, dict) and info.get("editable") is True:
-            yield f"{folder}/direct_url.json", f"{name} is installed in editable mode from {str(url)[:120]}"
+                yield entry.path, "this is a package in editable mode: a pointer to a folder of the build machine"
+            elif added:
+                yield entry.path, f"this adds the folder '{added[:120]}' of the build machine"
 
 
 @rule(

@@ -15,7 +15,7 @@ from triton_ensembles.checking.environments import (
 )
 from triton_ensembles.checking.examples import IDENTITY, parameter, python_model, with_environment
 from triton_ensembles.checking.loaded_files import file_of
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, note, rule, warning
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.ground.spelling import nearest
 
@@ -73,24 +73,6 @@ _located("environment-absolute", f"{PARAMETER} is not an absolute path",
          "/opt/no/such/missing_env.tar.gz", Location.ABSOLUTE, "'{}' is an absolute path",
          f"Triton refuses it unless the image has this file: {_NOT_FOUND}", warning)
 # fmt: on
-
-
-@note(
-    f"{PARAMETER} stays inside the model's folder",
-    source="python_backend README r24.10, Important Notes 4: undefined; measured on 2.51.0: works from a local disk",
-    server=Server.ACCEPTS,
-)
-def environment_shared(repository: Repository) -> Iterator[Finding]:
-    users: dict[str, list[Model]] = {}
-    for model in repository.models:
-        named = reference(model)
-        if named and named.location is Location.REPOSITORY and repository.tree.get(named.path):
-            users.setdefault(named.path, []).append(model)
-    for path, models in users.items():
-        folders = " and ".join(model.folder for model in models[:5])
-        message = f"'{path}' is in the repository, but not in the folder of {folders}"
-        effect = "it works from a local disk, and so on SageMaker; from S3, GCS or Azure each folder is read separately"
-        yield Finding(models[0].at(*_PLACE), message, effect, "change nothing for SageMaker")
 
 
 @rule(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.config_tensors import type_name
 from triton_ensembles.checking.python.dtypes import dtype_of_array
-from triton_ensembles.checking.python.examples import ROUTER, router
+from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.model_calls import ModelCall, elements_of, known_calls, model_calls
 from triton_ensembles.checking.python.nodes import argument, hides_arguments, is_called, method_of, name_of
@@ -19,13 +19,6 @@ SOURCE = "python_backend r24.10 request_executor.cc, core r24.10 infer_request.c
 _LOADS = "the model loads, and the call answers with an error: "
 # Which argument of a call is the tensor's name.
 _NAME_OF = {f"{UTILS}.Tensor": 0, f"{UTILS}.get_input_tensor_by_name": 1}
-_EARLY = """\
-    def initialize(self, args):
-        x = pb_utils.Tensor("X", np.zeros((1, 4), np.float32))
-        call = pb_utils.InferenceRequest(model_name="scaler", requested_output_names=["Y"], inputs=[x])
-        self.answer = call.exec()
-
-"""
 GOOD = router()
 
 
@@ -128,21 +121,6 @@ def model_call_kind(model: Model) -> Iterator[Finding]:
             effect = f"{_LOADS}must specify a non-zero or non-empty correlation ID"
             cure = "give it correlation_id=request.correlation_id() and the flags of the request"
             yield Finding(call.file.place(call.node), message, effect, cure)
-
-
-@rule(
-    "Models are called while a request is answered",
-    bad=router(ROUTER, _EARLY + ROUTER),
-    words="BLS is only supported during the 'execute' function",
-)
-def model_call_early(model: Model) -> Iterator[Finding]:
-    for call in model_calls(model):
-        flow = flow_of(call.file)
-        for execution in call.executions():
-            function = flow.function(execution)
-            if function is not None and function is flow.method("initialize") and flow.when(execution).is_certain:
-                message = "this calls a model in initialize"
-                yield Finding(call.file.place(execution), message, cure="call it in execute, for the first request")
 
 
 def _tensors(model: Model, call: ModelCall) -> list[tuple[ast.expr, str, str]] | None:

@@ -1,12 +1,11 @@
-"""Habits of a model.py that work locally and not on an endpoint."""
+"""Downloads of a model.py, which work locally and not on an endpoint."""
 
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, class_model, initializing
-from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.nodes import Function, With, argument, method_of
-from triton_ensembles.checking.python.source import PythonFile, every_call, every_file
+from triton_ensembles.checking.python.examples import class_model, initializing
+from triton_ensembles.checking.python.nodes import argument, method_of
+from triton_ensembles.checking.python.source import PythonFile, every_call
 from triton_ensembles.checking.python.values import text_of
 from triton_ensembles.checking.rule import Finding, Model, Server, warning
 
@@ -59,27 +58,3 @@ def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
     nodes = [keyword.value for keyword in call.keywords if keyword.arg in _NAMES]
     model = text_of(file, nodes[-1] if nodes else argument(call, 0, ""))
     return f"'{model[:80]}'" if model and not model.startswith(("/", ".", "~")) else ""
-
-
-@warning(
-    "execute closes the files that it opens",
-    source="the example ensemble of AWS opens logs.txt for every request and never closes it",
-    bad=class_model(
-        EXECUTE.replace(EXECUTE_LINE, f'{EXECUTE_LINE}        open("/tmp/log.txt", "a").write("request")\n')
-    ),
-)
-def model_py_open_files(model: Model) -> Iterator[Finding]:
-    for file in every_file(model):
-        for execute in file.nodes:
-            if not isinstance(execute, Function) or execute.name != "execute":
-                continue
-            nodes = list(ast.walk(execute))
-            managed = {item.context_expr for node in nodes if isinstance(node, With) for item in node.items}
-            attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-            if attributes & {"close", "enter_context", "closing"}:
-                continue
-            for call, name in file.calls(execute):
-                if name == "open" and call not in managed and flow_of(file).is_builtin(call.func):
-                    effect = "every request may leave a file open, until they fail with OSError: Too many open files"
-                    cure = "read it once in initialize, write with pb_utils.Logger, or use: with open(…) as file:"
-                    yield Finding(file.place(call), "execute opens a file here and never closes it", effect, cure)

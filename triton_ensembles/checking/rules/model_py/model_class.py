@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 
-from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.built_for import severity_at_completion
 from triton_ensembles.checking.examples import script_model
 from triton_ensembles.checking.loaded_files import file_of
@@ -27,7 +26,7 @@ from triton_ensembles.checking.python.nodes import (
     takes,
 )
 from triton_ensembles.checking.python.scope import may_bind
-from triton_ensembles.checking.python.source import MODEL_PY, PythonFile, every_file, model_files, unread_files
+from triton_ensembles.checking.python.source import PythonFile, every_file, model_files, unread_files
 from triton_ensembles.checking.rule import (
     Destination,
     Finding,
@@ -102,20 +101,6 @@ def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Fi
             message = f"Python {dotted(_OWN_PYTHON)}, which runs the checker, cannot parse this: {file.error.message}"
             effect = f"the file was not checked any further; it may be valid for Python {dotted(python)}, which runs it"
             yield Finding(file.place(file.error), message, effect, f"run the checker with Python {dotted(python)}")
-
-
-@warning(
-    "model.py is small enough to read", source="limits of the checker: 512 KiB for a file, 64 MiB for a repository"
-)
-def model_py_unread(model: Model) -> Iterator[Finding]:
-    name = model.config.default_model_filename or MODEL_PY
-    for number in model.served_versions if model.is_python else ():
-        path = join(model.versions[number], name)
-        entry = model.get(path)
-        if entry and entry.kind is Kind.FILE and entry.size and entry.data is None:
-            message = f"{name} was not read: it has {entry.size} bytes"
-            cure = "put data into a file beside it, and read that in initialize"
-            yield Finding(model.place(path), message, "nothing of its code was checked", cure)
 
 
 @rule(

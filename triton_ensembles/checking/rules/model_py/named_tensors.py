@@ -1,7 +1,7 @@
 """The tensors that model.py names, compared with those of its config.pbtxt."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from triton_ensembles.checking.config_tensors import sequence_inputs
 from triton_ensembles.checking.examples import HEAD, Y, ensemble, io_tensor, python_model, script_model, step
@@ -11,12 +11,11 @@ from triton_ensembles.checking.python.source import UTILS, PythonFile, all_files
 from triton_ensembles.checking.python.tensor_names import completed_names, needed_outputs, needs_result, output_names
 from triton_ensembles.checking.python.values import texts_of
 from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule, warning
-from triton_ensembles.ground.spelling import listed, nearest, only_near
+from triton_ensembles.ground.spelling import listed, only_near, suggestion
 
 # Measured on 2.51.0, through SageMaker's route.
 _DROPPED = "the answer lacks it (status 200, no such output)"
 _STEP_FAILS = "every request fails at the next step of the ensemble: expected 1 inputs but got 0 inputs"
-_SOURCE_OF_OUTPUTS = "python_backend r24.10 pb_stub.cc: outputs that were not requested are dropped; measured on 2.51.0"
 _READS = (f"{UTILS}.get_input_tensor_by_name", f"{UTILS}.get_input_config_by_name")
 _BODY = """\
 class TritonPythonModel:
@@ -58,7 +57,7 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
             if name not in known | completed_names(file):
                 message = f"the config has no input '{name}'; it has {listed(known)}"
                 effect = "its tensor is None, so the request fails: 'NoneType' object has no attribute 'as_numpy'"
-                cure = _corrected(file, call, name, nearest(name, known))
+                cure = _corrected(name, known)
                 edits = file.renamed(argument(call, 1, "name"), name, only_near(name, known - read))
                 yield Finding(file.place(call), message, effect, cure, edits=edits)
 
@@ -85,8 +84,9 @@ def model_py_optional_input(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "A step of an ensemble makes only outputs that its config has",
-    source=_SOURCE_OF_OUTPUTS,
+    "model.py makes only outputs that its config has",
+    source="python_backend r24.10 pb_stub.cc: outputs that were not requested are dropped; measured on 2.51.0",
+    lower=Severity.WARNING,
     bad=Example(
         ensemble(step("misnames", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"})),
         beside={"misnames/config.pbtxt": python_model(), "misnames/1/model.py": f"{HEAD}{_MISNAMED}"},
@@ -94,35 +94,23 @@ def model_py_optional_input(model: Model) -> Iterator[Finding]:
     good=Example(ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))),
 )
 def model_py_output_name(model: Model) -> Iterator[Finding]:
-    """Yield an error where the next step gets nothing; elsewhere Triton answers, see model-py-output-dropped."""
-    yield from _misnamed(model, needed=True)
-
-
-@warning("model.py makes only outputs that the config has", source=_SOURCE_OF_OUTPUTS, bad=script_model(_MISNAMED))
-def model_py_output_dropped(model: Model) -> Iterator[Finding]:
-    yield from _misnamed(model, needed=False)
-
-
-def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
+    """Yield an error where the next step gets nothing; elsewhere Triton answers without the output."""
     known = output_names(model)
     if not model.config.output or model.is_completed:
         return
     for first in model_files(model):
         files = all_files(model, first)
         outputs = _all_made(files)
-        if outputs is None or bool(needed_outputs(model) - outputs) is not needed:
-            continue
-        if known <= outputs:
+        if outputs is None or known <= outputs:
             continue  # a tensor too many is dropped, and the answer is complete
-        for file in files:
-            for call, names in _tensors(file):
-                for name in names or () if _runs(file, call) else ():
-                    if name not in known | completed_names(file):
-                        message = f"the config has no output '{name}'; it has {listed(known)}"
-                        cure = _corrected(file, call, name, nearest(name, known))
-                        effect = _STEP_FAILS if needed else _DROPPED
-                        edits = file.renamed(argument(call, 0, "name"), name, only_near(name, known - outputs))
-                        yield Finding(file.place(call), message, effect, cure, edits=edits)
+        is_needed = bool(needed_outputs(model) - outputs)
+        effect, severity = (_STEP_FAILS, None) if is_needed else (_DROPPED, Severity.WARNING)
+        for file, call, names in ((each, *made) for each in files for made in _tensors(each)):
+            for name in names or () if _runs(file, call) else ():
+                if name not in known | completed_names(file):
+                    message = f"the config has no output '{name}'; it has {listed(known)}"
+                    edits = file.renamed(argument(call, 0, "name"), name, only_near(name, known - outputs))
+                    yield Finding(file.place(call), message, effect, _corrected(name, known), severity, edits)
 
 
 @rule(
@@ -189,12 +177,5 @@ def _tensors(file: PythonFile) -> Iterator[tuple[ast.Call, tuple[str, ...] | Non
             yield call, texts_of(file, argument(call, 0, "name"))
 
 
-def _corrected(file: PythonFile, call: ast.Call, wrong: str, meant: str | None) -> str:
-    if not meant:
-        return "write one of these names, or add the tensor to config.pbtxt"
-    lines = file.data.decode("utf-8", "replace").splitlines()
-    line = lines[call.lineno - 1].strip() if call.lineno <= len(lines) else ""
-    for quote in ('"', "'"):
-        if line.count(f"{quote}{wrong}{quote}") == 1 and len(line) < 200:
-            return line.replace(f"{quote}{wrong}{quote}", f"{quote}{meant}{quote}")
-    return f"did you mean '{meant}'?"
+def _corrected(wrong: str, known: Collection[str]) -> str:
+    return suggestion(wrong, known) or "write one of these names, or add the tensor to config.pbtxt"

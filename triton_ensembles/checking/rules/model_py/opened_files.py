@@ -10,7 +10,7 @@ from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import PythonFile, every_file
 from triton_ensembles.checking.python.values import text_of
-from triton_ensembles.checking.rule import Finding, Model, rule, warning
+from triton_ensembles.checking.rule import Finding, Model, Severity, rule
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc: the stub inherits the working folder of tritonserver"
 _IN_VERSION = 'Path(args["model_repository"], args["model_version"], "{name}")'
@@ -31,29 +31,19 @@ GOOD = initializing_with_labels(f"self.labels = {_IN_VERSION.format(name='labels
 
 
 @rule(
-    "A file beside model.py is opened by its whole path",
+    "A file is opened by its whole path",
     bad=initializing_with_labels('self.labels = open("labels.txt").read()'),
     words="FileNotFoundError: [Errno 2] No such file or directory: 'labels.txt'",
+    lower=Severity.WARNING,
 )
 def model_py_relative_file(model: Model) -> Iterator[Finding]:
+    """Yield a warning where the line may never run, or the file is not one of the model's."""
     for file, call, name in _relative(model):
-        if flow_of(file).when(call).is_certain and _is_own(model, file, name):
-            yield _finding(file, call, name)
-
-
-@warning(
-    "No file is opened by a relative path",
-    bad=initializing_with_labels('self.read = lambda: open("vocabulary.txt").read()'),
-)
-def model_py_relative_file_elsewhere(model: Model) -> Iterator[Finding]:
-    for file, call, name in _relative(model):
-        if not flow_of(file).when(call).is_certain or not _is_own(model, file, name):
-            yield _finding(file, call, name)
-
-
-def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
-    effect = "FileNotFoundError: Python looks in the folder that tritonserver was started in, not beside model.py"
-    return Finding(file.place(call), f"'{name}' is a relative path", effect, f"open {_IN_VERSION.format(name=name)}")
+        is_certain = flow_of(file).when(call).is_certain and _is_own(model, file, name)
+        message = f"'{name}' is a relative path"
+        effect = "FileNotFoundError: Python looks in the folder that tritonserver was started in, not beside model.py"
+        cure = f"open {_IN_VERSION.format(name=name)}"
+        yield Finding(file.place(call), message, effect, cure, None if is_certain else Severity.WARNING)
 
 
 def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:

@@ -4,14 +4,25 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from triton_ensembles.checking.python.bindings import assigned
 from triton_ensembles.checking.python.definitions import definition_of
 from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.checking.python.execute import executes, gives_away, gives_none
 from triton_ensembles.checking.python.flow import When, flow_of, may_end_before
-from triton_ensembles.checking.python.nodes import Function, dotted, is_changed, is_name, is_none, name_of, own_nodes
+from triton_ensembles.checking.python.nodes import (
+    Function,
+    dotted,
+    is_changed,
+    is_name,
+    is_none,
+    is_over,
+    name_of,
+    own_nodes,
+    requests_of,
+)
 from triton_ensembles.checking.python.objects import Kind, kind_of
 from triton_ensembles.checking.python.source import PythonFile, model_files
-from triton_ensembles.checking.rule import Destination, Finding, Model, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, rule, warning
 from triton_ensembles.checking.sagemaker import for_sagemaker
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"
@@ -24,25 +35,20 @@ _QUIET = """def quiet(method):
 
 
 """
-_LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
-_DEEPEST = 3  # names that lead to names
 _NO_LISTS = ("tuple", "dict", "set", "map", "filter", "zip", "iter")
 
 
 class Returned(NamedTuple):
-    """What execute certainly returns, in the words of a sentence, and what Triton says about it."""
+    """What execute certainly returns, as a sentence has it, and Triton's complaint, "" where it may have none."""
 
     words: str
     complaint: str = "Expected a list in the execute return"
-    is_none: bool = False  # what a helper returns
 
 
 _UNANSWERED = "nobody answers it, and clients wait until their time is over"
-_LIST = Returned("a list", "")  # which may have responses
-_EMPTY_LIST = Returned(
-    "an empty list", "Number of InferenceResponse objects do not match the number of InferenceRequest objects"
-)
-_LIST_OF_NONE = Returned("a list with None in place of a response", _UNANSWERED)
+_NUMBERS = "Number of InferenceResponse objects do not match the number of InferenceRequest objects"
+_LIST = Returned("a list", "")
+_EMPTY_LIST = Returned("an empty list", _NUMBERS)
 
 
 @rule(
@@ -84,22 +90,35 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
     for file, execute in executes(model):
         for node in own_nodes(execute):
             returned = _returned_by(file, execute, node)
-            if returned is None or (returned.is_none if decoupled else returned is _LIST):
+            if returned is None or not (returned.complaint or decoupled):
                 continue
             if returned is _EMPTY_LIST and may_end_before(execute, node):
                 continue  # it may be for no requests at all
+            if returned.complaint == _UNANSWERED and (decoupled or gives_away(file, execute)):
+                continue
+            message, complaint = f"execute returns {returned.words}", returned.complaint
+            cure = "return a list with one InferenceResponse for each request"
             if decoupled:
-                message = f"execute returns {returned.words}, and the model is decoupled"
+                message += ", and the model is decoupled"
                 complaint = "the execute function must return None"
                 cure = "send the responses with request.get_response_sender(), and return nothing"
-            else:
-                if returned.complaint == _UNANSWERED and gives_away(file, execute):
-                    continue
-                message = f"execute returns {returned.words}"
-                complaint = returned.complaint
-                cure = "return a list with one InferenceResponse for each request"
             yield Finding(file.place(node), message, f"{When.REQUEST.effect}: {complaint}", cure)
             break
+
+
+@warning(
+    "execute returns after the loop over its requests, not in it",
+    bad=class_model(f"{EXECUTE_LINE}{LOOP}            return [response]\n"),
+)
+def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
+    for file, execute in executes(model) if not model.config.model_transaction_policy.decoupled else ():
+        loops = (node for node in own_nodes(execute) if isinstance(node, ast.For))
+        for loop in (loop for loop in loops if is_over(loop.iter, requests_of(execute))):
+            for node in loop.body:
+                if isinstance(node, ast.Return) and node.value is not None:
+                    effect = f"of several requests at once, which dynamic batching makes, all fail: {_NUMBERS}"
+                    cure = "collect the responses in a list, and return it after the loop"
+                    yield Finding(file.place(node), "execute returns at its first request", effect, cure)
 
 
 @rule(
@@ -114,22 +133,28 @@ def model_py_decorator_drops(model: Model) -> Iterator[Finding]:
             continue
         for decorator in execute.decorator_list:
             known = definition_of(home, dotted(decorator))
-            if known and isinstance(known.node, ast.FunctionDef) and gives_none(known.node):
+            if known is None or not isinstance(known.node, ast.FunctionDef):
+                continue
+            wrapper = _wrapper(known.node)
+            if gives_none(known.node):
                 message = f"the decorator {dotted(decorator)} returns nothing, so that execute is None"
                 yield Finding(home.place(decorator), message, When.REQUEST.effect, "return the wrapped function there")
-                continue
-            inner = [node for node in known.node.body if isinstance(node, Function)] if known else []
-            is_wrapper = known and isinstance(known.node, Function) and isinstance(known.node.body[-1], ast.Return)
-            if not is_wrapper or len(inner) != 1 or not isinstance(inner[0], ast.FunctionDef):
-                continue
-            is_returned = known and is_name(getattr(known.node.body[-1], "value", None), inner[0].name)
-            is_plain = all(name_of(getattr(part, "func", part)) == "wraps" for part in inner[0].decorator_list)
-            if is_returned and is_plain and gives_none(inner[0]) and not gives_away(home, execute):
+            elif wrapper and gives_none(wrapper) and not gives_away(home, execute):
                 message = (
-                    f"{inner[0].name} of the decorator {dotted(decorator)} returns nothing, so neither does execute"
+                    f"{wrapper.name} of the decorator {dotted(decorator)} returns nothing, so neither does execute"
                 )
-                effect = "the model loads, and no request is ever answered: clients wait until their time is over"
+                effect = f"the model loads, and each request fails: {_UNANSWERED}"
                 yield Finding(home.place(decorator), message, effect, "return there what the wrapped function returns")
+
+
+def _wrapper(decorator: ast.FunctionDef) -> ast.FunctionDef | None:
+    """Return the function that a decorator puts in the place of another, if it is one of its own."""
+    returned = getattr(decorator.body[-1], "value", None) if isinstance(decorator.body[-1], ast.Return) else None
+    inner = [node for node in decorator.body if isinstance(node, Function) and is_name(returned, node.name)]
+    if len(inner) != 1 or not isinstance(inner[0], ast.FunctionDef):
+        return None
+    is_plain = all(name_of(getattr(part, "func", part)) == "wraps" for part in inner[0].decorator_list)
+    return inner[0] if is_plain else None
 
 
 def _is_bare(node: ast.Return) -> bool:
@@ -150,61 +175,48 @@ def _returned_by(file: PythonFile, execute: Function, node: ast.AST) -> Returned
     return None
 
 
-def _returned(file: PythonFile, execute: Function, value: ast.expr, depth: int = 0) -> Returned | None:
-    """Return the form of an expression, None when it is not known. Of a list, what is wrong with it comes first."""
-    if isinstance(value, ast.Name):
-        return _returned_name(file, execute, value, depth)
-    if isinstance(value, ast.List):
-        lists = (_list_with(file, element) for element in value.elts)
-        return next((known for known in lists if known is not _LIST), _LIST) if value.elts else _EMPTY_LIST
-    if isinstance(value, ast.ListComp):
-        return _list_with(file, value.elt)
+def _returned(file: PythonFile, execute: Function, node: ast.expr) -> Returned | None:
+    """Return the form of an expression, None when it is not known."""
+    value: ast.expr | None = node
+    if isinstance(node, ast.Name):  # which is bound in one place
+        stores = [use for use in flow_of(file).names(execute, node.id) if is_changed(use)]
+        value = assigned(flow_of(file), stores[0]) if len(stores) == 1 else None
+    if isinstance(value, ast.List | ast.ListComp):
+        return _returned_list(file, execute, node, value)
     if isinstance(value, ast.Constant):
-        is_long = isinstance(value.value, int) and abs(value.value) >= _LARGEST
-        words = f"a constant, {'a number' if is_long else repr(value.value)[:40]}"
-        return None if value.value is None else Returned(words)
+        return None if is_none(value) else Returned("a constant")
     if isinstance(value, ast.Call):
         name = file.full_name(value.func)
         if _is_of_none(file, value):
             words = f"None, which is all that {name_of(value.func)} returns: None in place of a response"
-            return Returned(words, _UNANSWERED, is_none=True)
+            return Returned(words, _UNANSWERED)
         if name in _NO_LISTS and flow_of(file).is_builtin(value.func):
             return Returned(f"what {name}() makes")
-        if name == "list" and not value.args:
-            return _EMPTY_LIST
     kind = kind_of(file, value)
-    return None if kind is None else _LIST if kind is Kind.LIST else Returned(kind)
+    return _LIST if kind is Kind.LIST else Returned(kind) if kind else None
 
 
-def _returned_name(file: PythonFile, execute: Function, name: ast.Name, depth: int) -> Returned | None:
-    flow = flow_of(file)
-    uses = flow.names(execute, name.id)
-    stores = [use for use in uses if is_changed(use)]
-    assignment = flow.parents.get(stores[0]) if len(stores) == 1 else None
-    if not isinstance(assignment, ast.Assign) or assignment.targets != stores or depth == _DEEPEST:
-        return None
-    returned = _returned(file, execute, assignment.value, depth + 1)
-    if len(uses) == 2 or not isinstance(assignment.value, ast.List | ast.ListComp):
-        return returned
-    # An empty list is filled by whatever else happens to it, and the elements of another are replaced.
-    return _filled(file, uses) if returned is _EMPTY_LIST else _LIST
+def _returned_list(
+    file: PythonFile, execute: Function, node: ast.expr, value: ast.List | ast.ListComp
+) -> Returned | None:
+    """Return the form of a list, by its elements and by all that is appended to its name."""
+    flow, elements = flow_of(file), value.elts if isinstance(value, ast.List) else [value.elt]
+    if isinstance(node, ast.Name):
+        uses = [use for use in flow.names(execute, node.id) if not isinstance(flow.parents.get(use), ast.Return)]
+        calls = [flow.appending(use) for use in uses if not is_changed(use)]
+        if len(uses) != len(calls) + 1 or None in calls or (elements and calls):
+            return _LIST  # filled in some other way
+        elements = elements or [call.args[0] for call in calls if call]
+    wrong = [_wrong(file, element) for element in elements]
+    return (wrong[0] if all(wrong) else _LIST) if wrong else _EMPTY_LIST
 
 
-def _filled(file: PythonFile, uses: list[ast.Name]) -> Returned:
-    """Return the form of a list that begins empty, by all that is appended to it."""
-    flow = flow_of(file)
-    inner = [use for use in uses if not is_changed(use) and not isinstance(flow.parents.get(use), ast.Return)]
-    calls = [flow.appending(use) for use in inner]
-    lists = [_list_with(file, call.args[0]) if call else _LIST for call in calls]
-    return lists[0] if lists and _LIST not in lists else _LIST
-
-
-def _list_with(file: PythonFile, element: ast.expr) -> Returned:
-    """Return the form of a list with this element, which may be a response."""
+def _wrong(file: PythonFile, element: ast.expr) -> Returned | None:
+    """Return the form of a list with this element; None where it may be a response."""
     if is_none(element) or _is_of_none(file, element):
-        return _LIST_OF_NONE
+        return Returned("a list with None in place of a response", _UNANSWERED)
     kind = kind_of(file, element)
     if kind in (None, Kind.RESPONSE):
-        return _LIST
+        return None
     complaint = "Expected an 'InferenceResponse' object in the execute function return list"
     return Returned(f"a list with {kind} in place of a response", complaint)
