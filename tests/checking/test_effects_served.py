@@ -20,7 +20,6 @@ ANSWERS = {
     "ensemble-batch-of-one": ([2, 3, 4], "unexpected shape for input 'X' for model 'whole'"),
     "ensemble-batch-too-large": ([16, 4], "batch-size must be <= 8"),
     "any-rows": ([9, 4], "batch-size must be <= 8"),
-    "ensemble-shape-clash-hidden": ([1, 4], "pair-join"),
     "input-name-twice": ([1, 4], "expected 2 inputs but got 1"),
     "enum-number-unknown": ([1, 4], "but model 'enum-number-unknown' expects '<invalid>'"),
     "tensors-missing": ([1, 4], "expected 0 inputs but got 1 inputs"),

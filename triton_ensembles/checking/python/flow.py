@@ -17,6 +17,7 @@ from triton_ensembles.checking.python.nodes import (
     With,
     defined_names,
     dotted,
+    is_called,
     is_changed,
     is_name,
     is_over,
@@ -310,6 +311,9 @@ class Flow:
         return self._suppressing[node]
 
     def _is_of_requests(self, iterated: ast.expr) -> bool:
+        """Return whether a loop certainly runs: over the requests, or the outputs that one asks for."""
+        if is_called(iterated, "requested_output_names"):
+            return True
         function = self.function(iterated)
         return function is not None and function.name == "execute" and is_over(iterated, requests_of(function))
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from triton_ensembles.checking.python.bindings import assigned, binding_of
 from triton_ensembles.checking.python.flow import flow_of
@@ -55,17 +55,19 @@ class Values:
             return self._joined(node.values, depth)
         if isinstance(node, ast.FormattedValue):
             return self._values(node.value, depth + 1) if node.conversion == -1 and node.format_spec is None else None
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            sums = self._joined([node.left, node.right], depth)
-            return sums if sums and _are_texts(self._values(node.left, depth + 1) or []) else None
-        if isinstance(node, ast.Subscript):
-            return self._item(node, depth)
+        binding = binding_of(self._flow, node) if isinstance(node, ast.Name) else None
+        if binding and binding.target is not None:
+            return self._of_variable(binding.target, binding.value, node, depth)
+        bound = self._bound(node)
+        return self._values(bound, depth + 1) if bound is not None else None
+
+    def _bound(self, node: ast.expr) -> ast.expr | None:
+        """Return what a name, or an attribute that is set once, stands for; None for whatever else."""
         if isinstance(node, ast.Name):
-            return self._of_name(node, depth)
-        if isinstance(node, ast.Attribute):
-            binding = _only(self._attributes.get(node.attr))
-            return self._values(binding, depth + 1) if binding is not None else None
-        return None
+            binding = binding_of(self._flow, node)
+            return binding.value if binding and binding.target is None else None
+        values = self._attributes.get(node.attr, []) if isinstance(node, ast.Attribute) else []
+        return values[0] if len(values) == 1 else None
 
     def _joined(self, parts: list[ast.expr], depth: int) -> list[Value] | None:
         choices: list[list[Value]] = []
@@ -77,84 +79,36 @@ class Values:
         combined = ["".join(map(str, choice)) for _, choice in zip(range(_MOST + 1), product(*choices), strict=False)]
         return list(combined) if len(combined) <= _MOST else None
 
-    def _item(self, node: ast.Subscript, depth: int) -> list[Value] | None:
-        """Return the values of ``NAMES[0]``, ``NAMES["a"]``."""
-        holder, indexes = self._literal(node.value, depth), self._values(node.slice, depth + 1)
-        if indexes is None or len(indexes) != 1:
+    def _of_variable(self, target: ast.expr, iterated: ast.expr, name: ast.expr, depth: int) -> list[Value] | None:
+        """Return the values of the variable of a loop over constants, also with ``enumerate``."""
+        if isinstance(target, ast.Tuple) and _is_over(iterated, "enumerate") and len(target.elts) == 2:
+            target, iterated = target.elts[1], iterated.args[0]
+        if not is_name(target, name_of(name)):
             return None
-        index = indexes[0]
-        if isinstance(holder, ast.Tuple | ast.List) and isinstance(index, int) and 0 <= index < len(holder.elts):
-            return self._values(holder.elts[index], depth + 1)
-        return None
+        if _is_over(iterated, "range"):
+            limit = next(iter(self._values(iterated.args[0], depth + 1) or ()), None)
+            return list(range(limit)) if isinstance(limit, int) and 0 < limit <= _MOST else None
+        for _ in range(_DEEPEST):
+            if not isinstance(iterated, ast.Name | ast.Attribute) or name_of(iterated) in self._filled:
+                break
+            iterated = self._bound(iterated) or iterated
+        return self._all(iterated.elts, depth) if isinstance(iterated, ast.Tuple | ast.List) else None
 
-    def _of_name(self, node: ast.Name, depth: int) -> list[Value] | None:
-        binding = binding_of(self._flow, node)
-        if binding is None or binding.value is None:
-            return None
-        if binding.target is not None:
-            return self._of_variable(binding.target, binding.value, node.id, depth)
-        return self._values(binding.value, depth + 1)
-
-    def _of_variable(self, target: ast.expr, iterated: ast.expr, name: str, depth: int) -> list[Value] | None:
-        if depth > _DEEPEST:
-            return None
-        if isinstance(target, ast.Name):
-            return self._elements(iterated, depth)
-        if not isinstance(target, ast.Tuple):
-            return None
-        place = next((place for place, variable in enumerate(target.elts) if is_name(variable, name)), None)
-        if place is None:
-            return None
-        if not isinstance(iterated, ast.Call) or iterated.keywords:
-            return None
-        if is_name(iterated.func, "enumerate") and len(iterated.args) == 1 and place == 1:
-            return self._elements(iterated.args[0], depth)
-        if is_name(iterated.func, "zip") and place < len(iterated.args):
-            return self._elements(iterated.args[place], depth)
-        return None
-
-    def _elements(self, iterated: ast.expr, depth: int) -> list[Value] | None:
-        if isinstance(iterated, ast.Call) and is_name(iterated.func, "range"):
-            limits = [self._values(limit, depth + 1) for limit in iterated.args]
-            if not 1 <= len(limits) <= 3 or any(limit is None or len(limit) != 1 for limit in limits):
-                return None
-            numbers = [limit[0] for limit in limits if limit and isinstance(limit[0], int)]
-            counted = range(*numbers) if len(numbers) == len(limits) and 0 not in numbers[2:] else range(0)
-            return list(counted) if 0 < len(counted) <= _MOST else None
-        holder = self._literal(iterated, depth)
-        if isinstance(holder, ast.Dict):
-            return self._all(holder.keys, depth)
-        return self._all(holder.elts, depth) if isinstance(holder, ast.Tuple | ast.List | ast.Set) else None
-
-    def _all(self, nodes: Sequence[ast.expr | None], depth: int) -> list[Value] | None:
+    def _all(self, nodes: Sequence[ast.expr], depth: int) -> list[Value] | None:
         values: list[Value] = []
         for node in nodes:
-            own = self._values(node, depth + 1) if node is not None else None
+            own = self._values(node, depth + 1)
             if own is None:
                 return None
             values += own
         return values if 0 < len(values) <= _MOST else None
 
-    def _literal(self, node: ast.expr, depth: int) -> ast.expr | None:
-        """Return the list, tuple or dictionary that a name stands for, if nothing changes it."""
-        for _ in range(_DEEPEST - depth):
-            if not isinstance(node, ast.Name | ast.Attribute):
-                return node
-            if name_of(node) in self._filled:
-                return None
-            if isinstance(node, ast.Name):
-                binding = binding_of(self._flow, node)
-                value = binding.value if binding and binding.target is None else None
-            else:
-                value = _only(self._attributes.get(node.attr))
-            if value is None:
-                return None
-            node = value
-        return None
 
-
-def _only(bindings: list[ast.expr | None] | None) -> ast.expr | None:
-    return bindings[0] if bindings and len(bindings) == 1 else None
+def _is_over(iterated: ast.expr, function: str) -> TypeGuard[ast.Call]:
+    """Return whether this is a call of a function of Python with one argument."""
+    if not isinstance(iterated, ast.Call) or iterated.keywords or len(iterated.args) != 1:
+        return False
+    return is_name(iterated.func, function)
 
 
 def _are_texts(values: Sequence[Value]) -> bool:

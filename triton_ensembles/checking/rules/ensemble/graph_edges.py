@@ -1,6 +1,5 @@
 """Types and shapes along the edges of an ensemble's graph: core r24.10 ensemble_utils.cc ValidateTensorConsistency."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -8,8 +7,8 @@ from typing import Any, NamedTuple
 from triton_ensembles.checking.config_tensors import VARIABLE, enumerated, same_shape, tensors, type_name
 from triton_ensembles.checking.dataflow import Dataflow
 from triton_ensembles.checking.ensemble_steps import steps
-from triton_ensembles.checking.examples import IDENTITY, SCALE, X, ensemble, io_tensor, python_model, step
-from triton_ensembles.checking.rule import Example, Finding, Model, Place, Severity, rule, warning
+from triton_ensembles.checking.examples import SCALE, ensemble, io_tensor, step
+from triton_ensembles.checking.rule import Finding, Model, Place, Severity, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
 
@@ -189,37 +188,6 @@ def ensemble_batch_too_large(model: Model) -> Iterator[Finding]:
             effect = f"Triton loads it, and refuses every request: inference request batch-size must be <= {most}"
             cure = f"let {batching.who} take {rows} (max_batch_size), or let {fixed.who} batch"
             yield Finding(batching.at, message, effect, cure)
-
-
-@warning(
-    "Fixed shapes agree even where the ensemble's own tensor has a variable length",
-    source=f"{SOURCE}: each is compared only with the first declaration, here the -1; measured on tritonserver 2.51.0",
-    bad=Example(
-        ensemble(
-            step("scale", {"X": "X"}, {"Y": "T"}),
-            step("pair-join", {"PAIR": "X", "X": "T"}, {"SUM": "Y"}),
-            inputs=_ANY,
-            outputs=io_tensor("Y", dims="1"),
-        ),
-        beside={
-            "pair-join/config.pbtxt": python_model(
-                inputs=f"{io_tensor('PAIR', dims='2')}, {X}", outputs=io_tensor("SUM", dims="1")
-            ),
-            "pair-join/1/model.py": IDENTITY,
-        },
-    ),
-)
-def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
-    seen: dict[str, dict[tuple[object, ...], Node]] = defaultdict(dict)  # of each tensor, by shape
-    for name, first, now in known_edges(model):
-        if not first.fits(now):
-            continue  # ensemble-shape-clash reports it
-        clashing = (node for node in seen[name].values() if not node.fits(now) and node.batching == now.batching)
-        if before := next(clashing, None):
-            shapes = f"{before.full_dims} for {before.who}, but {now.full_dims} for {now.who}"
-            effect = "Triton loads it, as the ensemble leaves the length open; then one model refuses every request"
-            yield Finding(now.at, f"the tensor '{name}' has the shape {shapes}", effect, "make them agree")
-        seen[name].setdefault((*now.dims, now.batching), now)
 
 
 @rule(

@@ -7,8 +7,7 @@ from triton_ensembles.checking.completed import may_have_more_tensors
 from triton_ensembles.checking.dataflow import rings
 from triton_ensembles.checking.ensemble_steps import steps, swaps
 from triton_ensembles.checking.examples import SCALE, X, ensemble, io_tensor, step
-from triton_ensembles.checking.field_rule import field_rule
-from triton_ensembles.checking.rule import Example, Finding, Model, Repository, Severity, rule, warning
+from triton_ensembles.checking.rule import Example, Finding, Model, Repository, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import listed, nearest, only_near
 
@@ -196,13 +195,3 @@ def _rings(repository: Repository) -> dict[str, list[str]]:
     """Paths from an ensemble to itself by way of its steps, by the first of the names on them; no two share one."""
     graph = {user.folder: [item.message.model_name for item in steps(user)] for user in repository.ensembles}
     return {ring[0]: [ring[0], *reversed(ring)] for ring in rings(graph)}
-
-
-# fmt: off
-field_rule("step-namespace", "model_namespace is reserved for Triton",
-           source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
-           severity=Severity.WARNING,
-           at=("ensemble_scheduling.step", "model_namespace"), when=lambda step: step.model_namespace,
-           says="model_namespace is reserved for Triton's own use", effect="Triton silently overwrites it",
-           cure="delete it",
-           bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')))

@@ -219,15 +219,6 @@ def model_py_async_initialize(model: Model) -> Iterator[Finding]:
             yield Finding(file.place(method), message, effect, "write def initialize(self, args):")
 
 
-@warning(
-    "finalize takes only self",
-    source=f'{SOURCE} Finalize: attr("finalize")(), whose errors are only logged',
-    bad=class_model(f"{EXECUTE}\n    def finalize(self, args):\n        pass\n"),
-)
-def model_py_finalize_arguments(model: Model) -> Iterator[Finding]:
-    return _uncallable(model, "finalize", "", "the model is unloaded without it, and the log has a TypeError")
-
-
 @rule(
     "auto_complete_config is a static method that takes the config and returns it",
     source=f"{SOURCE} AutoCompleteModelConfig: called on the class, unless --disable-auto-complete-config is given",

@@ -1,7 +1,6 @@
 """Imports of a step without an environment, which the bare Python of the server may lack. Nothing is run."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.built_for import python_of
@@ -13,7 +12,7 @@ from triton_ensembles.checking.packages import packages_of
 from triton_ensembles.checking.python.imports import Import
 from triton_ensembles.checking.python.source import PythonFile, link_to_nowhere
 from triton_ensembles.checking.repository import Repository
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule, warning
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.triton.releases import image_of
 from triton_ensembles.triton.requirements import Declared
@@ -31,42 +30,27 @@ _TOOLS_OF_IMAGES = frozenset({"_distutils_hack", "distutils", "pip", "pkg_resour
     lower=Severity.WARNING,
 )
 def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
-    """Yield a warning where the image may have it: one that is not NVIDIA's own, or whose Dockerfile installs packages
-    of which it is not known what they bring."""
+    """Yield a warning of what functions import, or find in folders that model.py adds to sys.path, of the tools that an
+    image was built with, and where the image may have it: one that is not NVIDIA's own, or whose Dockerfile installs
+    packages of which it is not known what they bring."""
     for file, module, python in _undeclared(model, destination):
-        if not module.later and not module.elsewhere and not _is_tool(module, destination):
-            yield _missing(file, module, python, model, destination)
-
-
-@warning(
-    "Python has what the functions of model.py import, and not only by chance",
-    bad=Example(python_model(), {"1/model.py": f"def later():\n    import not_installed\n\n\nlater\n{IDENTITY}"}),
-)
-def import_uncertain(model: Model, destination: Destination) -> Iterator[Finding]:
-    for file, module, python in _undeclared(model, destination):
+        message = f"Python {python} has no module '{module.package}', and neither has the step"
+        effect, more = effect_without(module), image_modules(destination, model.declared).more
+        is_certain = not (module.later or module.elsewhere)
         if _is_tool(module, destination):
-            message = (
-                f"'{module.package}' is not of Python {python}: it comes with the tools that the image was built with"
-            )
-            effect = "an image without them, or this project's own server, does not load the model"
-            yield _finding(file, module, message, effect, model, destination)
-        elif module.later or module.elsewhere:
-            yield _missing(file, module, python, model, destination)
+            is_certain = False
+            message = f"'{module.package}' is not of Python {python}: the image was built with it"
+            effect = "an image without it, or this project's own server, does not load the model"
+        elif more and module.package not in standard_library():
+            is_certain = False
+            message = f"the image is not known to have a module '{module.package}', and the step has none"
+            effect = f"{more}; if it lacks it, {effect}"
+        cure = _cure(file, module, model, destination)
+        severity = None if is_certain else Severity.WARNING
+        yield Finding(file.place(module.node), message, effect, cure, severity)
 
 
-def _missing(file: PythonFile, module: Import, python: str, model: Model, destination: Destination) -> Finding:
-    message = f"Python {python} has no module '{module.package}', and neither has the step"
-    effect, more = effect_without(module), image_modules(destination, model.declared).more
-    if not more or module.package in standard_library():
-        return _finding(file, module, message, effect, model, destination)
-    message = f"the image is not known to have a module '{module.package}', and the step has none"
-    finding = _finding(file, module, message, f"{more}; if it lacks it, {effect}", model, destination)
-    return replace(finding, severity=Severity.WARNING)
-
-
-def _finding(
-    file: PythonFile, module: Import, message: str, effect: str, model: Model, destination: Destination
-) -> Finding:
+def _cure(file: PythonFile, module: Import, model: Model, destination: Destination) -> str:
     provider, repository = PROVIDERS.get(module.package, module.package), model.repository
     copies = (f"/{module.package}.py", f"/{module.package}/__init__.py")
     folder = file.path.rpartition("/")[0]
@@ -74,23 +58,21 @@ def _finding(
     broken = next((path for path in links if link_to_nowhere(model, path)), "")
     helper = next((entry.path for entry in repository.tree.members if f"/{entry.path}".endswith(copies)), None)
     if broken:
-        cure = f"the link {broken} leads nowhere ('{link_to_nowhere(model, broken)}'): correct its target"
-    elif helper:
-        cure = (
+        return f"the link {broken} leads nowhere ('{link_to_nowhere(model, broken)}'): correct its target"
+    if helper:
+        return (
             f"it is in {helper}, where Python does not look: copy it into {join(model.root, folder)}/, beside model.py"
         )
-    elif module.package in standard_library():
-        cure = "this Python has removed the module, or does not have it yet: write the code without it"
-    elif repository.builds:
-        cure = f'add {provider} to an environment of the step: kind = "wheels" is the smallest'
-    elif repository.is_archive:
-        cure = f"build it from its folder with {provider} in a requirements.txt, or take an image that has it (--image)"
-    elif destination.dockerfile and not model.declared:
-        cure = f"write RUN pip install {provider} into {destination.dockerfile.path}"
-    else:
-        place = model.declared.place if model.declared else join(repository.shown, "requirements.txt")
-        cure = f"write {provider} into {place}; serve and build then put it beside model.py"
-    return Finding(file.place(module.node), message, effect, cure)
+    if module.package in standard_library():
+        return "this Python has removed the module, or does not have it yet: write the code without it"
+    if repository.builds:
+        return f'add {provider} to an environment of the step: kind = "wheels" is the smallest'
+    if repository.is_archive:
+        return f"build it from its folder with {provider} in a requirements.txt, or take an image that has it (--image)"
+    if destination.dockerfile and not model.declared:
+        return f"write RUN pip install {provider} into {destination.dockerfile.path}"
+    place = model.declared.place if model.declared else join(repository.shown, "requirements.txt")
+    return f"write {provider} into {place}; serve and build then put it beside model.py"
 
 
 def _undeclared(model: Model, destination: Destination) -> Iterator[tuple[PythonFile, Import, str]]:
