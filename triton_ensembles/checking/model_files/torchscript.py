@@ -20,6 +20,7 @@ _LARGEST_CODE = 4 << 20  # bytes of the text that has the class
 _LARGEST_HEAD = 32 << 10  # bytes of "def forward(self, …) -> …:"
 _LARGEST_LIST = 8 << 20  # bytes of the list of members
 _SHORTEST_ENTRY = 46  # bytes of it for a member
+_METHOD = "\n  def forward(self: "
 _NEXT = re.compile(r"\n(?=\S)")
 # How many fields of protobuf take as long.
 _MEMBER, _BYTES_OF_CODE = 3, 32
@@ -27,6 +28,7 @@ _TAIL = (1 << 16) + 100  # bytes at the end of a zip archive, of which one says 
 _HEAD = 4096  # bytes of data.pkl: the class is the first thing in it
 _PLAIN = ("Tensor", "int", "float", "bool", "str", "None", "NoneType", "number", "complex", "Device")
 _GENERIC = ("List[", "Dict[")
+_FORWARD = "write def forward(self, …) in the module, which calls what you mean, and save it again"
 _CURE = "save it with torch.jit.script(model).save(path) or torch.jit.trace(model, example).save(path)"
 
 
@@ -72,7 +74,10 @@ def _module(archive: zipfile.ZipFile, inner: dict[str, str], budget: Budget) -> 
         return ModelFile()
     budget.spend(archive.getinfo(path).file_size // _BYTES_OF_CODE)
     with archive.open(path) as file:
-        signature = _forward(file.read(_LARGEST_CODE).decode("utf-8", "replace"), name)
+        body = _class(file.read(_LARGEST_CODE).decode("utf-8", "replace"), name)
+    if body and _METHOD not in body:
+        return ModelFile("it has no method forward, which Triton calls", _FORWARD)
+    signature = _forward(body)
     if signature is None:
         return ModelFile()
     arguments = signature.args.args[1:]
@@ -92,21 +97,22 @@ def _first_class(data: bytes) -> str:
     return ""
 
 
-def _forward(code: str, name: str) -> ast.FunctionDef | None:
-    """The head of the method ``forward`` of the class. Each step goes forward: the text may be anything."""
-    code = f"\n{code}\n"
-    first = f"\nclass {name}(Module):\n"
-    body = code.find(first)
-    if body < 0:
-        return None
-    after = _NEXT.search(code, body + len(first) - 1)
-    start = code.find("\n  def forward(self: ", body, after.start() if after else len(code))
-    limit = min(after.start() if after else len(code), start + _LARGEST_HEAD)
-    arrow = code.find(") -> ", start, limit)
-    end = code.find(":\n", arrow, limit + 1)
+def _class(code: str, name: str) -> str:
+    """Return the text of the class, "" where it is not found. Each step goes forward: the text may be anything."""
+    _, _, body = f"\n{code}\n".partition(f"\nclass {name}(Module):\n")
+    after = _NEXT.search(body)
+    return f"\n{body[: after.start() if after else len(body)]}\n" if body else ""
+
+
+def _forward(body: str) -> ast.FunctionDef | None:
+    """Return the head of the method ``forward`` of a class."""
+    start = body.find(_METHOD)
+    limit = start + _LARGEST_HEAD
+    arrow = body.find(") -> ", start, limit)
+    end = body.find(":\n", arrow, limit)
     if -1 in (start, arrow, end):
         return None
-    parsed = ast.parse(f"{code[start:end].strip()}: pass").body[0]
+    parsed = ast.parse(f"{body[start:end].strip()}: pass").body[0]
     return parsed if isinstance(parsed, ast.FunctionDef) else None
 
 

@@ -22,7 +22,9 @@ MODELS = {
     "counted": ("x, count: int): return x, count", f"{X}, {io_tensor('count', 'INT64', '1')}", Y, False),
     "optional": ("x, y: Optional[Tensor]=None): return x", f"{X}, {io_tensor('y')}", Y, False),
     "dictionary": ("x: Dict[str, Tensor]): return x['a']", io_tensor("a"), Y, True),
+    "encoder": ("x): return x", X, Y, False),
 }
+METHODS = {"encoder": "encode"}
 
 
 def test_the_server_agrees_on_types(tmp_path: Path) -> None:
@@ -30,10 +32,10 @@ def test_the_server_agrees_on_types(tmp_path: Path) -> None:
     models = tmp_path / "models"
     for name, (code, inputs, outputs, _) in MODELS.items():
         config = python_model(inputs=inputs, outputs=outputs, size=0, backend='platform: "pytorch_libtorch"')
-        files = {"config.pbtxt": config, "1/model.pt": torchscript(f"def forward(self, {code}")}
+        files = {"config.pbtxt": config, "1/model.pt": torchscript(f"def {METHODS.get(name, 'forward')}(self, {code}")}
         write_folder(models / name, files)
     errors = [each for each in faults(models) if each.severity is Severity.ERROR]
-    errors = [each for each in errors if each.rule.startswith(("torchscript", "pytorch"))]
+    errors = [each for each in errors if each.rule.startswith(("torchscript", "pytorch", "model-file"))]
     found = {Path(each.place.path).relative_to(models).parts[0] for each in errors}
     assert found == {name for name, (*_, good) in MODELS.items() if not good}
     with ModelLoader(models, tmp_path) as server:
