@@ -8,6 +8,7 @@ from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.repository import NOT_VERSIONS
 from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, rule, warning
 from triton_ensembles.triton.backends import FALLBACK_FILES, LOADS_FILE, LOADS_NONE
+from triton_ensembles.triton.model_config import CONFIG
 
 GOOD = python_model()
 SOURCE = "core r24.10 model_lifecycle.cc VersionsToLoad"
@@ -67,7 +68,11 @@ def version_not_available(model: Model) -> Iterator[Finding]:
     near = zeros or next((name for name in _folders(model) if re.search(r"\d", name)), None)
     message = f"'{near}' is not a valid version folder" if near else "there is no version folder"
     cure = f"rename it to {re.sub(r'[^0-9]', '', near).lstrip('0')[:18] or '1'}" if near else "make a folder 1/"
-    if model.is_ensemble and not near:
+    within = {name: model.tree.folders(join(model.root, name)) for name in _folders(model)}
+    beside = next((name for name, inner in within.items() if any(map(str.isdecimal, inner))), "")
+    if beside and not near:
+        cure = f"move {CONFIG} into {beside}/, which has one"
+    elif model.is_ensemble and not near:
         cure += ", with a file in it, because git and some archivers drop empty folders"
     needs_no_file = model.is_ensemble or model.backend.name in LOADS_NONE
     makes = "1/.gitkeep" if needs_no_file and not near else ""

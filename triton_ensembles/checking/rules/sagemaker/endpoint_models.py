@@ -43,7 +43,9 @@ def sagemaker_gpus(model: Model, destination: Destination) -> Iterator[Finding]:
     if not for_sagemaker(model.repository, destination):
         return
     instance = instance_of(destination.instance)
-    available = instance.gpus if instance and instance.gpus else 1
+    if instance and not instance.gpus:  # instance-without-gpu reports it
+        return
+    available = instance.gpus if instance else 1
     gpus = "one GPU, with the id 0" if available == 1 else f"{available} GPUs, with the ids 0 to {available - 1}"
     has = f"{destination.instance if instance else 'an instance of a multi-model endpoint'} has {gpus}"
     for number, group in enumerate(model.config.instance_group):

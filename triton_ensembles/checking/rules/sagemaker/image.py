@@ -143,9 +143,11 @@ def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Fin
         yield Finding(model.at("platform") if model.config.platform else model.at("backend"), message, effect, cure)
         return
     for number, group in enumerate(model.config.instance_group):
-        if group.kind == ModelInstanceGroup.KIND_GPU:
-            message = f"the instance group is KIND_GPU, and {reason}"
-            yield Finding(model.at("instance_group", number, "kind"), message, cure="write kind: KIND_CPU")
+        if group.kind == ModelInstanceGroup.KIND_GPU or (group.kind == ModelInstanceGroup.KIND_AUTO and group.gpus):
+            message = f"the instance group requires a GPU, and {reason}"
+            yield Finding(
+                model.at("instance_group", number, "kind"), message, cure="write kind: KIND_CPU, without gpus"
+            )
 
 
 def _reason_without_gpu(model: Model, destination: Destination) -> str:
