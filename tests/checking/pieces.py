@@ -118,7 +118,8 @@ def _onnx(about: dict[str, Any]) -> str:
     """A network of one node, X -> Y. W is an initializer, which a request may not name as an input.
 
     ``operator``, ``domain``, ``opset`` and ``ir`` are as in ONNX, ``opsets`` of further domains; ``type`` and ``dims``
-    are those of X and Y; ``branches`` says in how many nested If the node stands. The model defines mine:Twice.
+    are those of X and Y; ``branches`` says in how many nested If the node stands, ``besides`` which operator makes a
+    further output P of X. The model defines mine:Twice.
     """
     kind, dims = TensorProto.DataType.Value(about.get("type", "FLOAT")), about.get("dims", ["n", 4])
     x, y = (helper.make_tensor_value_info(name, kind, dims) for name in "XY")
@@ -130,8 +131,13 @@ def _onnx(about: dict[str, Any]) -> str:
     weights = [numpy_helper.from_array(np.zeros(4, np.float32), "W"), helper.make_tensor("C", 9, [], [True])]
     others = about.get("opsets", {}) | ({domain: 1} if domain else {})
     twice = helper.make_function("mine", "Twice", ["X"], ["Y"], [helper.make_node("Add", ["X", "X"], ["Y"])], [opset])
+    nodes, outputs = [node], [y]
+    if besides := about.get("besides"):
+        make = helper.make_sequence_type_proto if "Sequence" in besides else helper.make_optional_type_proto
+        nodes.append(helper.make_node(besides, ["X"], ["P"]))
+        outputs.append(helper.make_value_info("P", make(x.type)))
     model = helper.make_model(
-        helper.make_graph([node], "g", [x], [y], weights),
+        helper.make_graph(nodes, "g", [x], outputs, weights),
         opset_imports=[opset, *(helper.make_opsetid(*item) for item in others.items())],
         ir_version=about.get("ir", 8),
         functions=[twice] if domain == "mine" else [],
@@ -148,6 +154,22 @@ def graphdef(dims: Iterable[int]) -> str:
     node = b"\x0a\x01X\x12\x0bPlaceholder\x2a\x0b\x0a\x05dtype\x12\x02\x30\x01\x2a" + _field(shape)
     rest = examples.GRAPH_IDENTITY[examples.GRAPH_IDENTITY.index("\n\x19\n\x01Y") :]
     return as_text(b"\x0a" + _field(node)) + rest
+
+
+def _saved_model(about: dict[str, Any]) -> str:
+    """A SavedModel that multiplies by a variable: ``dims`` of x and y, ``dtype`` of x, and ``tag`` of its graph."""
+    sizes = b"".join(_part(2, b"\x08" + varint(size % 2**64)) for size in about.get("dims", [-1, 4]))
+    sides = b""
+    for number, name, dtype in ((1, b"x", about.get("dtype", 1)), (2, b"y", 1)):
+        info = b"\x10" + varint(dtype) + _part(3, sizes)
+        sides += _part(number, _part(1, name) + _part(2, info))
+    tags, graph = _part(1, _part(4, about.get("tag", "serve").encode())), _part(2, _part(1, _part(2, b"VarHandleOp")))
+    signature = _part(5, _part(1, b"serving_default") + _part(2, sides))
+    return as_text(b"\x08\x01" + _part(2, tags + graph + signature))
+
+
+def _part(number: int, value: bytes) -> bytes:
+    return varint(number << 3 | 2) + _field(value)
 
 
 def _field(value: bytes) -> bytes:
@@ -175,6 +197,7 @@ _tag("torchscript", torchscript)
 _tag("weights", _weights)
 _tag("onnx", _onnx)
 _tag("graphdef", graphdef)
+_tag("savedmodel", _saved_model)
 _tag("zeros", lambda count: "\0" * int(count))
 _tag("first", lambda pair: pair[1].encode("utf-8", "surrogateescape")[: pair[0]].decode("utf-8", "surrogateescape"))
 _tag("packed", _packed)

@@ -50,7 +50,9 @@ def completed_config(model: Model) -> ModelConfig | None:
         return None
     if backend == "openvino" and not path.endswith(".xml"):  # of an ONNX file it may take other names than it has
         return None
-    if any(not tensor.data_type or tensor.dims is None for tensor in (*file.inputs, *file.outputs)):
+    if any(tensor.dims is None for tensor in file.outputs):
+        return None
+    if any(not tensor.data_type for tensor in (*file.inputs, *file.outputs)):
         return None
     written = MessageToDict(model.file.config, preserving_proto_field_name=True)
     inputs, outputs = ([_tensor(tensor, backend) for tensor in tensors] for tensors in (file.inputs, file.outputs))
@@ -67,6 +69,7 @@ def may_have_more_tensors(model: Model) -> bool:
 
 
 def _tensor(tensor: ModelTensor, backend: str) -> Tensor:
-    """Return the tensor; OpenVINO's axes are all of any size where one is (runtime/backends/openvino/completion.py)."""
+    """Return the tensor. ONNX Runtime takes an input without a shape for a single number, and all of OpenVINO's
+    axes are of any size where one is (runtime/backends/openvino/completion.py)."""
     any_size = backend == "openvino" and -1 in (tensor.dims or ())
-    return Tensor(tensor.name, tensor.data_type, (-1,) * len(tensor.dims or ()) if any_size else tensor.dims)
+    return Tensor(tensor.name, tensor.data_type, (-1,) * len(tensor.dims or ()) if any_size else tensor.dims or ())

@@ -12,11 +12,13 @@ class ModelTensor:
         name: as the file has it.
         data_type: Triton's name, such as ``TYPE_FP32``; "" when it is not known.
         dims: -1 for an axis of any size, with the batch axis; None when the rank is not known.
+        kind: of ONNX: what it is instead of a tensor, such as ``a sequence``; "" for a tensor.
     """
 
     name: str
     data_type: str = ""
     dims: tuple[int, ...] | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ attr_value.proto, tensor_shape.proto."""
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
 from triton_ensembles.checking.model_files.protobuf import MalformedError, Message
 
-_TYPES = {
+TYPES = {
     1: "FP32", 2: "FP64", 3: "INT32", 4: "UINT8", 5: "INT16", 6: "INT8", 7: "STRING", 9: "INT64", 10: "BOOL",
     14: "BF16", 17: "UINT16", 19: "FP16", 22: "UINT32", 23: "UINT64",
 }  # fmt: skip
@@ -41,7 +41,7 @@ def _node(message: Message, end: int) -> tuple[str, str, ModelTensor]:
                 if part == 1:
                     key = message.text(inner)
                 elif part == 2 and key == "dtype":
-                    data_type = f"TYPE_{kind}" if (kind := _TYPES.get(message.number(inner, 6))) else ""
+                    data_type = f"TYPE_{kind}" if (kind := TYPES.get(message.number(inner, 6))) else ""
                 elif part == 2 and key == "shape":
                     dims = _shape(message, inner)
     return name, op, ModelTensor(name, data_type, dims)

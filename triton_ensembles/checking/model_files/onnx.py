@@ -18,6 +18,7 @@ _DEEPEST = 20  # graphs in graphs
 _WITH_GRAPHS = frozenset(
     {"If", "Loop", "Scan", "SequenceMap", "BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"}
 )
+_OTHERS = {4: "a sequence", 5: "a map", 7: "opaque", 8: "a sparse tensor", 9: "optional"}  # fields of TypeProto
 _LICENSE = ("license", "licence")  # exporters differ in spelling and case
 
 
@@ -122,14 +123,16 @@ def _initializer(message: Message, end: int, external: dict[str, int]) -> str:
 
 
 def _value(message: Message, end: int) -> ModelTensor:
-    name, data_type, dims = "", "", None
+    name, data_type, dims, kind = "", "", None, ""
     for number, value in message.fields(end):
         if number == 1:
             name = message.text(value)
         elif number == 2:
-            for inner in message.each(value, 1):  # TypeProto.tensor_type
-                data_type, dims = _tensor_type(message, inner)
-    return ModelTensor(name, data_type, dims)
+            for inner, stop in message.fields(value):
+                if inner == 1:  # TypeProto.tensor_type
+                    data_type, dims = _tensor_type(message, stop)
+                kind = _OTHERS.get(inner, kind)
+    return ModelTensor(name, data_type, dims, kind)
 
 
 def _tensor_type(message: Message, end: int) -> tuple[str, tuple[int, ...] | None]:

@@ -9,8 +9,9 @@ from triton_ensembles.checking.model_files.graphdef import read_graphdef
 from triton_ensembles.checking.model_files.onnx import read_onnx
 from triton_ensembles.checking.model_files.openvino import read_openvino
 from triton_ensembles.checking.model_files.protobuf import Budget, MalformedError, Message, TooLargeError
+from triton_ensembles.checking.model_files.saved_model import FILE, read_saved_model
 from triton_ensembles.checking.model_files.torchscript import read_torchscript
-from triton_ensembles.triton.model_formats import GRAPHDEF, ONNX, TORCHSCRIPT, ModelFormat
+from triton_ensembles.triton.model_formats import GRAPHDEF, ONNX, SAVED_MODEL, TORCHSCRIPT, ModelFormat
 
 _HEAD = 512
 _LARGEST_COPY = 64 << 20  # bytes of a TorchScript file within an archive, whose list of members is at its end
@@ -19,7 +20,8 @@ _LFS = (b"version https://git-lfs.github.com/", b"version https://hawser.github.
 _ZIP = b"PK\x03\x04"
 _AGAIN = "copy or download it again"
 _READ = (ONNX, GRAPHDEF, TORCHSCRIPT)
-_FIELDS = {ONNX: range(1, 27), GRAPHDEF: range(1, 6)}  # of ModelProto and of GraphDef
+# Of ModelProto, GraphDef and SavedModel.
+_FIELDS = {ONNX: range(1, 27), GRAPHDEF: range(1, 6), SAVED_MODEL: range(1, 3)}
 
 
 class FileReader:
@@ -35,6 +37,8 @@ class FileReader:
         does not say it.
         """
         format = format or next((form for form in _READ if path.endswith(form.suffix)), None)
+        if format in (None, SAVED_MODEL):  # a folder with one file that is read
+            format = SAVED_MODEL if path.rpartition("/")[2] == FILE else None
         if size == 0:
             return ModelFile("it is empty", _AGAIN)
         head = file.read(min(size, _HEAD))
@@ -50,6 +54,8 @@ class FileReader:
                 return _torchscript(head, size, file, on_disk, self._budget)
             if format is ONNX:
                 return None if head[4:8] == b"ORTM" else read_onnx(message)  # ONNX Runtime's own form
+            if format is SAVED_MODEL:
+                return read_saved_model(message)
             return read_graphdef(message) if format is GRAPHDEF else None
         except TooLargeError:
             return None

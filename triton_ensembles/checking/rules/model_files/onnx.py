@@ -2,19 +2,17 @@
 
 import posixpath
 from collections.abc import Iterator
-from typing import Any
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.built_for import artifacts, fact
 from triton_ensembles.checking.completed import completed_config
-from triton_ensembles.checking.config_tensors import dims_of, same_shape, sequence_inputs
+from triton_ensembles.checking.config_tensors import dims_of, same_shape
 from triton_ensembles.checking.examples import ONNX_EXTERNAL, ONNX_LICENSED, io_tensor, onnx_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.checking.rule import Finding, Model, note, rule, warning
-from triton_ensembles.ground.spelling import listed, nearest
+from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, note, rule, warning
+from triton_ensembles.checking.rules.model_files.tensors import other_dims, other_names, other_types, pairs
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
-from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "onnxruntime_backend r24.10 onnxruntime.cc ValidateInputs, ValidateOutputs, onnxruntime_utils.cc"
 GOOD = onnx_model()
@@ -22,25 +20,7 @@ GOOD = onnx_model()
 
 @rule("A config has the inputs and outputs of its ONNX file", bad=onnx_model(io_tensor("x")), words='has input "x"')
 def onnx_tensor_name(model: Model) -> Iterator[Finding]:
-    for path, file in _files(model):
-        for kind, declared, in_file in _sides(model, file):
-            known = {tensor.name for tensor in in_file}
-            for number, tensor in enumerate(declared):
-                if tensor.name not in known | file.names and tensor.name:
-                    unused = known - {written.name for written in declared}
-                    meant = nearest(tensor.name, unused) or nearest(tensor.name, known)
-                    message = f"{path} has no {kind} '{tensor.name}'; it has {listed(known) or 'none'}"
-                    effect = f"Triton does not load the model: unexpected inference {kind} '{tensor.name}'"
-                    cure = f'write name: "{meant}"' if meant else "write the names that the file has"
-                    yield Finding(model.at(kind, number, "name"), message, effect, cure)
-            computed = {name for batch_input in model.config.batch_input for name in batch_input.target_name}
-            named = {tensor.name for tensor in declared} | computed | sequence_inputs(model)
-            lacking = [name for name in sorted(known - named) if name] if kind == "input" else []
-            if lacking and all(tensor.name in known for tensor in declared):
-                message = f"{path} also needs {listed(lacking)} as input, which the config lacks"
-                counts = f"configuration expects {len(declared)} inputs, model provides {len(known)}"
-                cure = "add it to config.pbtxt, or export the model without it"
-                yield Finding(model.at("input"), message, f"Triton does not load the model: {counts}", cure)
+    return other_names(model, _files(model))
 
 
 @rule(
@@ -49,45 +29,64 @@ def onnx_tensor_name(model: Model) -> Iterator[Finding]:
     words="is TYPE_INT64 in the config, but TYPE_FP32 in the file",
 )
 def onnx_tensor_type(model: Model) -> Iterator[Finding]:
-    for path, file in _files(model):
-        for kind, number, written, tensor in _pairs(model, file):
-            configured = DataType.Name(written.data_type) if written.data_type in DataType.values() else ""
-            if tensor.data_type and configured not in ("", "TYPE_INVALID", tensor.data_type):
-                message = f"{kind} '{tensor.name}' is {configured} here and {tensor.data_type} in {path}"
-                expects = f"configuration expects datatype {configured}, model provides {tensor.data_type}"
-                effect, cure = f"Triton does not load the model: {expects}", f"write data_type: {tensor.data_type}"
-                yield Finding(model.at(kind, number, "data_type"), message, effect, cure)
+    return other_types(model, _files(model))
 
 
 @rule(
     "Tensors have shapes in the config that agree with the ONNX file",
     bad=onnx_model(io_tensor("X", dims="5")),
+    lower=Severity.WARNING,
     words="in the config, but …in the file",
 )
 def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
-    for path, file in _files(model):
-        fixed: list[str] = []
-        for kind, number, written, tensor in _pairs(model, file):
-            dims = dims_of(written)
-            batched = model.config.max_batch_size > 0
-            if not tensor.dims or dims is None or (kind == "input" and written.allow_ragged_batch):
-                continue
-            place, full = model.at(kind, number, "dims"), [-1, *dims] if batched else dims
-            shown = f"{list(tensor.dims)} in {path}"
-            if batched and tensor.dims[0] != -1:
-                fixed.append(f"{kind} '{tensor.name}' is {list(tensor.dims)}")
-            elif not same_shape(full, tensor.dims):
-                axis = " with the batch axis" if batched else ""
-                message = f"{kind} '{tensor.name}' is {full}{axis} here and {shown}"
-                counts = f"the model expects {len(tensor.dims)} dimensions, and the configuration specifies {len(full)}"
-                cure = f"write dims: [ {', '.join(map(str, tensor.dims[1 if batched else 0 :]))} ]"
-                yield Finding(place, message, f"Triton does not load the model: {counts}", cure)
-        if fixed:
-            size, axes = model.config.max_batch_size, ", ".join(fixed[:4])
-            message = f"max_batch_size is {size}, and the first axis is fixed in {path}: {axes}"
-            effect = "Triton does not load the model: to support batching, the first dimension must be -1"
-            cure = "export the model with a dynamic first axis, or write max_batch_size: 0 and all axes as dims"
-            yield Finding(model.at("max_batch_size"), message, effect, cure)
+    files = list(_files(model))
+    yield from other_dims(model, files)
+    for path, file in files:
+        for kind, number, written, tensor in pairs(model, file):
+            dims, is_ragged = dims_of(written), kind == "input" and written.allow_ragged_batch
+            if dims is not None and not (tensor.dims or tensor.kind or is_ragged):
+                yield from _of_a_number(model, (kind, number), path, tensor, dims)
+
+
+def _of_a_number(
+    model: Model, place: tuple[str, int], path: str, tensor: ModelTensor, dims: list[int]
+) -> Iterator[Finding]:
+    """Yield the fault of a tensor that has no axes, or of an input without a shape, which Triton takes for one. ONNX
+    Runtime computes those of outputs."""
+    if tensor.dims is None and place[0] == "output":
+        return
+    has = f"has no shape in {path}" if tensor.dims is None else f"is a single number in {path}"
+    cure = "export it with an axis for the batch; for a single number, write max_batch_size: 0 and dims: [ 1 ]"
+    if any(dim != 1 for dim in dims):
+        effect = "Triton does not load the model: such a scalar tensor should only provide 1 in the model configuration"
+        message = f"{place[0]} '{tensor.name}' is {dims} here, and {has}"
+        yield Finding(model.at(*place, "dims"), message, effect, cure)
+    elif model.config.max_batch_size > 0:
+        effect = "this project's own server does not load it; Triton's native backend does, and combines its requests"
+        message = f"{place[0]} '{tensor.name}' {has}, and the model has max_batch_size {model.config.max_batch_size}"
+        yield Finding(model.at(*place), message, effect, cure, Severity.WARNING)
+
+
+@rule(
+    "The inputs and outputs of an ONNX file are tensors",
+    source="onnxruntime_backend onnxruntime_utils.cc InputOutputInitializerInfos, for all that the file has",
+    lower=Severity.WARNING,
+)
+def onnx_tensor_kind(model: Model, destination: Destination) -> Iterator[Finding]:
+    is_own = destination.device == "fused" or (destination.device == "cpu" and not destination.image)
+    for path, file in _onnx_files(model):
+        for kind, in_file in (("input", file.inputs or ()), ("output", file.outputs or ())):
+            names = [tensor.name for tensor in getattr(model.written, kind)]
+            for tensor in in_file:
+                if tensor.kind:
+                    named = tensor.name in names
+                    place = model.at(kind, names.index(tensor.name), "name") if named else model.place(path)
+                    message = f"{kind} '{tensor.name}' of {path} is {tensor.kind}, not a tensor"
+                    effect = f"Triton does not load the model: Unsupported ONNX Type for I/O '{tensor.name}'"
+                    if is_own and not named:
+                        effect = "this project's own server loads it; Triton's native backend does not"
+                    cure = "export the model without it (skl2onnx: options={'zipmap': False})"
+                    yield Finding(place, message, effect, cure, Severity.WARNING if is_own and not named else None)
 
 
 @rule(
@@ -98,9 +97,8 @@ def onnx_completion(model: Model) -> Iterator[Finding]:
     try:
         completed_config(model)
     except LoadError as error:
-        message = (
-            f"max_batch_size is {model.file.config.max_batch_size}, and an axis in front is fixed in the ONNX file"
-        )
+        size = model.file.config.max_batch_size
+        message = f"max_batch_size is {size}, and the ONNX file does not leave every first axis open"
         effect = f"Triton does not load the model: {error}"
         cure = "export the model with a first axis of any size for every input and output, or delete max_batch_size"
         yield Finding(model.at("max_batch_size"), message, effect, cure)
@@ -109,7 +107,7 @@ def onnx_completion(model: Model) -> Iterator[Finding]:
 @warning("No axis is of any size in the config that the ONNX file fixes", bad=onnx_model(io_tensor("X", dims="-1")))
 def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
-        for kind, number, written, tensor in _pairs(model, file):
+        for kind, number, written, tensor in pairs(model, file):
             dims = dims_of(written) or []
             fixed = list(tensor.dims or ())[1 if model.config.max_batch_size > 0 else 0 :]
             if same_shape(dims, fixed) and any(a == -1 != b for a, b in zip(dims, fixed, strict=True)):
@@ -183,18 +181,3 @@ def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     """Files whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
     is_onnx = model.backend.name == "onnxruntime"
     return _onnx_files(model) if is_onnx and model.config.input and model.config.output else iter(())
-
-
-def _sides(model: Model, file: ModelFile) -> Iterator[tuple[str, list[Any], tuple[ModelTensor, ...]]]:
-    yield "input", list(model.config.input), file.inputs or ()
-    yield "output", list(model.config.output), file.outputs or ()
-
-
-def _pairs(model: Model, file: ModelFile) -> Iterator[tuple[str, int, Any, ModelTensor]]:
-    """The tensors of the config with those of the file: kind, number, both tensors."""
-    for kind, declared, in_file in _sides(model, file):
-        by_name = {tensor.name: tensor for tensor in in_file}
-        computed = {name for batch_output in model.config.batch_output for name in batch_output.target_name}
-        for number, written in enumerate(declared):
-            if written.name in by_name and not (kind == "output" and written.name in computed):
-                yield kind, number, written, by_name[written.name]
