@@ -1,8 +1,6 @@
 """Environment files that can be read, and that the build refuses before it installs anything."""
 
-import re
 from collections.abc import Iterator
-from fnmatch import fnmatch
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -142,20 +140,6 @@ def _can_hold(versions: SpecifierSet) -> bool:
     return any(versions.contains(version, prereleases=True) for version in (*_mentioned(versions), "0", "99999"))
 
 
-@rule("The versions that an environment file asks for agree", source="PEP 440; the build's pip: ResolutionImpossible")
-def environment_file_versions(repository: Repository) -> Iterator[Finding]:
-    for path, spec, _ in environment_files(repository):
-        together: dict[str, tuple[SpecifierSet, str]] = {}
-        for name, versions, text, line in _requirements(spec):
-            before, written_before = together.get(name, (SpecifierSet(), ""))
-            together[name] = (before & versions, text)
-            if not _can_hold(before & versions):
-                both = f"both {written_before} and {text}" if written_before else text
-                message = f"no version of {name} is {both}"
-                cure = "keep one of the lines" if written_before else "correct its versions"
-                yield Finding(Place(path, line), message, "the build cannot install it", cure)
-
-
 @warning("The packages of an environment file have the same names on PyPI", source="the build also installs from PyPI")
 def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
     for path, spec, _ in environment_files(repository):
@@ -167,14 +151,3 @@ def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
                 effect = "the build refuses it wherever no conda channel is reachable"
                 cure = f"write {pypi_name}" if pypi_name else "remove it: the packages of PyPI bring what they need"
                 yield Finding(Place(path, package.line), message, effect, cure)
-
-
-@warning("A recipe leaves out no package that its environment file asks for", source="the build looks for each package")
-def environment_file_excluded(repository: Repository) -> Iterator[Finding]:
-    for path, spec, environment in packed_files(repository):
-        for name, _, _, line in _requirements(spec):
-            module = f"lib/python3.11/site-packages/{re.sub('-', '_', name)}/__init__.py"
-            if pattern := next((glob for glob in environment.exclude if fnmatch(module, glob)), None):
-                message = f"the recipe leaves out '{name}' by exclude = [\"{pattern}\"]"
-                effect = f"the build refuses it: nothing is left of {name} in the packed environment"
-                yield Finding(Place(path, line), message, effect, "remove the line here, or patterns from exclude")

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from triton_ensembles.checking.config_tensors import repeated
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.rule import Finding, Model, rule
-from triton_ensembles.ground.spelling import choices, listed, only_near, suggestion
+from triton_ensembles.ground.spelling import listed, only_near, suggestion
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateBatchIO"
@@ -20,20 +19,6 @@ GOOD = python_model(_OUTPUT.format('"Y"', '"X"'))
 
 def _both(model: Model) -> Iterable[tuple[Path, Any]]:
     return chain(items("batch_input")(model), items("batch_output")(model))
-
-
-@rule(
-    "The kind of a batch_input or batch_output exists",
-    bad=python_model(_INPUT.format("99", "TYPE_INT32", '"X"')),
-    good=_GOOD_INPUT,
-    words="unknown batch input kind",
-)
-def batch_io_kind_unknown(model: Model) -> Iterator[Finding]:
-    for path, item in _both(model):
-        if item.kind not in item.Kind.values():
-            effect = f"Triton refuses it: unknown {str(path[0]).replace('_', ' ')} kind"
-            cure = f"write kind: {choices(item.Kind.keys())}".replace("'", "")
-            yield Finding(model.at(*path, "kind"), f"there is no kind {item.kind} of {path[0]}", effect, cure)
 
 
 @rule(
@@ -65,18 +50,6 @@ def _unknown(model: Model, messages: Iterable[tuple[Path, Any]], field: str, kin
                 edits = model.file.renamed(*path, field, number, to=only_near(name, known))
                 message = f"the model has no {kind} '{name}'"
                 yield Finding(model.at(*path, field, number), message, cure=cure, edits=edits)
-
-
-@rule(
-    "A batch_output names each target once",
-    bad=python_model(_OUTPUT.format('"Y", "Y"', '"X"')),
-    words="target output name '…' can only be specified once",
-)
-def batch_output_target_twice(model: Model) -> Iterator[Finding]:
-    for index, item in enumerate(model.config.batch_output):
-        for number, name in repeated(item.target_name):
-            message = f"target '{name}' is named twice"
-            yield Finding(model.at("batch_output", index, "target_name", number), message, cure="delete one of the two")
 
 
 # fmt: off

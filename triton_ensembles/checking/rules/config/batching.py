@@ -67,45 +67,6 @@ def default_priority_level(model: Model) -> Iterator[Finding]:
         yield Finding(place, message, cure=f"write default_priority_level: {levels}")
 
 
-@rule(
-    "priority_queue_policy names levels that exist",
-    bad=_dynamic("priority_levels: 1, default_priority_level: 1, priority_queue_policy { key: 2, value { } }"),
-    good=_dynamic("priority_levels: 1, default_priority_level: 1, priority_queue_policy { key: 1, value { } }"),
-    words="priority queue policy must have priority level in range [1, …]",
-)
-def priority_queue_policy_level(model: Model) -> Iterator[Finding]:
-    batching = model.config.dynamic_batching
-    for level in sorted(batching.priority_queue_policy):
-        if batching.priority_levels and not 1 <= level <= batching.priority_levels:
-            message = f"there is no priority level {level}: priority_levels is {batching.priority_levels}"
-            cure = f"write a key from 1 to {batching.priority_levels}"
-            yield Finding(model.at("dynamic_batching", "priority_queue_policy", level, "key"), message, cure=cure)
-
-
-@rule(
-    "preserve_ordering cannot be combined with the timeout action DELAY",
-    bad=_dynamic(
-        "preserve_ordering: true, default_queue_policy { timeout_action: DELAY, default_timeout_microseconds: 1000 }"
-    ),
-    good=_dynamic(
-        "preserve_ordering: true, default_queue_policy { timeout_action: REJECT, default_timeout_microseconds: 1000 }"
-    ),
-    words="Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true",
-)
-def preserve_ordering_delay(model: Model) -> Iterator[Finding]:
-    batching = model.config.dynamic_batching
-    if not batching.preserve_ordering:
-        return
-    policies: dict[tuple[str | int, ...], Any] = {("default_queue_policy",): batching.default_queue_policy}
-    for level, policy in sorted(batching.priority_queue_policy.items()):
-        policies["priority_queue_policy", level, "value"] = policy
-    for path, policy in policies.items():
-        if policy.default_timeout_microseconds and policy.timeout_action == policy.DELAY:
-            message = "preserve_ordering cannot be combined with delaying the requests that time out"
-            cure = "write timeout_action: REJECT, or delete preserve_ordering"
-            yield Finding(model.at("dynamic_batching", *path, "timeout_action"), message, cure=cure)
-
-
 @note(
     "Requests of different lengths are batched together only where the input allows ragged batches",
     source="core r24.10 dynamic_batch_scheduler.cc enforce_equal_shape_tensors_; measured on 2.51.0",
@@ -173,15 +134,6 @@ field_rule("dynamic-batching-of-lengths", "dynamic_batching waits only where req
            bad=_dynamic("max_queue_delay_microseconds: 100").replace("[ 4 ]", "[ -1 ]"),
            good=_dynamic("max_queue_delay_microseconds: 100"),
            source="core r24.10 dynamic_batch_scheduler.cc, required_equal_inputs", severity=Severity.NOTE)
-
-field_rule("preserve-ordering-priorities", "preserve_ordering cannot be combined with several priority levels",
-           at="dynamic_batching.preserve_ordering",
-           when=lambda model: model.dynamic_batching.preserve_ordering and model.dynamic_batching.priority_levels > 1,
-           says="preserve_ordering cannot be combined with {item.dynamic_batching.priority_levels} priority levels",
-           cure="delete preserve_ordering or priority_levels",
-           bad=_dynamic("preserve_ordering: true, priority_levels: 2, default_priority_level: 1"),
-           good=_dynamic("preserve_ordering: true, priority_levels: 1, default_priority_level: 1"),
-           words="Only one priority level is allowed when 'preserve_ordering' is true")
 
 field_rule("response-cache-sequence", "The response cache cannot be combined with sequence_batching",
            at="response_cache.enable",

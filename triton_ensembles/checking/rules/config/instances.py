@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from triton_ensembles.checking.examples import plan_model, python_model
+from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.rule import Destination, Finding, Model, Server, rule
 from triton_ensembles.triton.model_config import ModelInstanceGroup
@@ -56,22 +56,6 @@ def instance_group_gpu_on_cpu(model: Model, destination: Destination) -> Iterato
             yield Finding(model.at(*path, "kind"), message, cure="write kind: KIND_CPU")
 
 
-@rule(
-    "A profile is a number, written as a string",
-    source="core r24.10 model_config_utils.cc GetProfileIndex, called by ValidateInstanceGroup",
-    bad=plan_model('instance_group [ { kind: KIND_GPU, profile: [ "first" ] } ]'),
-    good=plan_model('instance_group [ { kind: KIND_GPU, profile: [ "0" ] } ]'),
-    server=Server.UNTESTED,
-)
-def instance_group_profile_number(model: Model) -> Iterator[Finding]:
-    for path, group in _groups(model):
-        for index, profile in enumerate(group.profile):
-            if model.backend.platform == PLAN.platform and not re.match(r"\s*\+?\d", profile):
-                message = f"'{profile}' is not the number of an optimization profile"
-                effect = f"Triton refuses it: unable to parse '{profile}', or specifies invalid profile"
-                yield Finding(model.at(*path, "profile", index), message, effect, 'write profile: [ "0" ]')
-
-
 # fmt: off
 field_rule("instance-group-gpus", "Only KIND_GPU and KIND_AUTO list gpus",
            at=(_groups, "gpus"),
@@ -79,12 +63,6 @@ field_rule("instance-group-gpus", "Only KIND_GPU and KIND_AUTO list gpus",
            says="{wrong} lists gpus", cure="delete gpus, or write kind: KIND_GPU",
            bad=_group("count: 1, kind: KIND_CPU, gpus: [ 0 ]"),
            words="instance group … of model … has kind … but specifies one or more GPUs")
-
-field_rule("instance-group-kind-unknown", "The kind of an instance group exists",
-           at=(_groups, "kind"), when=lambda group: group.kind not in ModelInstanceGroup.Kind.values(),
-           says="there is no kind {item.kind} of instance group",
-           cure="write kind: KIND_CPU, KIND_GPU, KIND_MODEL or KIND_AUTO",
-           bad=_group("count: 1, kind: 9"), words="instance group … of model … has unexpected kind")
 
 field_rule("instance-group-profile", "Only TensorRT models have a profile",
            models=lambda model: model.backend.name and model.backend.platform != PLAN.platform,

@@ -33,26 +33,15 @@ _WITH_LABELS = Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY,
 def label_file_missing(model: Model) -> Iterator[Finding]:
     for index, output in enumerate(model.config.output):
         name = output.label_filename.lstrip("/")
-        if name and not (model.named(name) or model.is_made(posixpath.normpath(name))):
+        entry = model.named(name) if name else None
+        if entry and entry.is_folder:
+            effect = "tritonserver aborts when it loads the model"
+            place = model.at("output", index, "label_filename")
+            yield Finding(place, f"{name} is a folder", effect, "name the file with the labels")
+        elif name and not (entry or model.is_made(posixpath.normpath(name))):
             message = f"there is no file {name} in the folder of '{model.name}'"
             cure = f"put it into {model.folder}/ (not into a version folder)"
             yield Finding(model.at("output", index, "label_filename"), message, cure=cure)
-
-
-@rule(
-    "label_filename is a file",
-    source="core r24.10 filesystem/implementations/local.h ReadTextFile; measured on tritonserver 2.51.0",
-    bad=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": None}),
-    good=_WITH_LABELS,
-    server=Server.DIES,
-)
-def label_file_is_folder(model: Model) -> Iterator[Finding]:
-    for index, output in enumerate(model.config.output):
-        name = output.label_filename
-        if name and (entry := model.named(name)) and entry.is_folder:
-            message = f"{name} is a folder"
-            effect = "tritonserver aborts when it loads the model"
-            yield Finding(model.at("output", index, "label_filename"), message, effect, "name the file with the labels")
 
 
 @rule(
@@ -135,16 +124,6 @@ field_rule("force-cpu-only-value", "FORCE_CPU_ONLY_INPUT_TENSORS is yes or no",
            bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "false")),
            good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no")),
            words="Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: …")
-
-field_rule("batch-strategy-missing", f"{STRATEGY} names a library that exists",
-           source="core r24.10 backend_model.cc TritonModel::Create; since 26.06 it has to be in the repository",
-           models=lambda model: not model.config.HasField("sequence_batching"),
-           at=(partial(_parameter, STRATEGY), "string_value"), when=lambda path: not path.startswith("/"),
-           says=f"{STRATEGY} is not an absolute path",
-           effect="Triton looks for it in the working folder of the server: Batching library path not found: {item}",
-           cure="also name the folder, or name the library batchstrategy.so and put it into the model's folder",
-           bad=python_model(parameter(STRATEGY, "strategy.so")), good=python_model(),
-           words="Batching library path not found")
 
 field_rule("batch-strategy-outside", f"{STRATEGY} is inside the folder of the model",
            source="core r26.06 backend_model.cc TritonModel::Create", since="26.06", severity=Severity.WARNING,

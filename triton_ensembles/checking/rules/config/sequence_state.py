@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from triton_ensembles.checking.config_tensors import missing_or_short, repeated
+from triton_ensembles.checking.config_tensors import missing_or_short
 from triton_ensembles.checking.examples import IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule
@@ -25,12 +25,6 @@ GOOD = _state(_INITIAL.format("TYPE_FP32", "3, 2", "zero_data: true"))
 _STATEFUL = python_model(
     'sequence_batching { state [ { input_name: "S", output_name: "T", data_type: TYPE_FP32, dims: [ 1 ] } ] }',
     backend='backend: "onnxruntime"',
-)
-_TWO_STATES = (
-    'sequence_batching {{ state [ {{ input_name: "{0}", output_name: "OUT", data_type: TYPE_FP32, dims: [ 1 ], '
-    'initial_state: {{ name: "a", data_type: TYPE_FP32, dims: [ 1 ], zero_data: true }} }}, '
-    '{{ input_name: "{1}", output_name: "ALSO_OUT", data_type: TYPE_FP32, dims: [ 1 ], '
-    'initial_state: {{ name: "b", data_type: TYPE_FP32, dims: [ 1 ], zero_data: true }} }} ] }}'
 )
 
 
@@ -71,34 +65,6 @@ def state_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "A dimension of a state of a Python model is at least 0, or -1 for one of variable size",
-    source="measured on tritonserver 2.51.0",
-    bad=_state("", "[ -2 ]"),
-    good=_state("", "[ -1 ]"),
-)
-def state_dim_invalid(model: Model) -> Iterator[Finding]:
-    for path, state in _python_states(model):
-        wrong = next((number for number, dim in enumerate(state.dims) if dim < -1), None)
-        if wrong is not None:
-            message = f"state '{state.input_name}' has a dimension of {state.dims[wrong]}"
-            yield Finding(model.at(*path, "dims", wrong), message, _UNHEALTHY, "write the size of this axis, or -1")
-
-
-@rule(
-    "An input gets its initial state from only one state",
-    bad=python_model(_TWO_STATES.format("IN", "IN")),
-    good=python_model(_TWO_STATES.format("IN", "ALSO_IN")),
-    words="State input name '…' specified more than once",
-)
-def initial_state_twice(model: Model) -> Iterator[Finding]:
-    states = [(path[:3], state.input_name) for path, (state, _) in _pairs(model)]
-    for number, name in repeated(name for _, name in states):
-        if name:
-            message = f"two states give the input '{name}' its initial value"
-            yield Finding(model.at(*states[number][0], "input_name"), message, cure="give each state its own input")
-
-
-@rule(
     "initial_state has fixed dims that match its state's",
     bad=_state(_INITIAL.format("TYPE_FP32", "3, 5", "zero_data: true")),
     words="doesn't match 'state' dim description",
@@ -136,14 +102,6 @@ def initial_state_file(model: Model) -> Iterator[Finding]:
 
 
 # fmt: off
-field_rule("initial-state-count", "A state has at most one initial_state",
-           source="core r24.10 sequence_batch_scheduler.cc Create",
-           at=("sequence_batching.state", "initial_state.1"),
-           when=lambda state: len(state.initial_state) > 1 and len(state.initial_state),
-           says="state '{item.input_name}' has {wrong} initial states", cure="keep one of them",
-           bad=_state(" ".join([_INITIAL.format("TYPE_FP32", "3, 2", "zero_data: true")] * 2)),
-           words="initial_state field for state input … must contain exactly one or zero element")
-
 field_rule("state-input-name-missing", "A state has an input_name",
            source="core r24.10 sequence_state.cc; measured on tritonserver 2.51.0",
            at=("sequence_batching.state", ""), when=lambda state: not state.input_name,
@@ -159,12 +117,6 @@ field_rule("state-data-type-missing", "A state of a Python model has a data_type
            cure="write data_type: TYPE_FP32, or whatever type the state has",
            bad=_state("", "[ 1 ]").replace("data_type: TYPE_FP32, dims: [ 1 ]", "dims: [ 1 ]"),
            good=_state("", "[ 1 ]"))
-
-field_rule("initial-state-name-missing", "initial_state has a name",
-           at=(_initial_states, "name"), when=lambda initial: not initial.name,
-           says="initial_state has no name", cure='write name: "…"',
-           bad=_state(_INITIAL.format("TYPE_FP32", "3, 2", "zero_data: true").replace('name: "zeros", ', "")),
-           words="Field 'name' must be set when using initial_state for state input '…'")
 
 field_rule("initial-state-data-missing", "initial_state has zero_data or a data_file",
            at=(_initial_states, ""), when=lambda initial: initial.WhichOneof("state_data") is None,

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.checking.config_tensors import type_name
-from triton_ensembles.checking.examples import parameter, python_model
+from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
 from triton_ensembles.checking.rule import Finding, Model, rule
-from triton_ensembles.checking.rules.config.parameters import STRATEGY
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
 _VALUES = ("int32_false_true", "fp32_false_true", "bool_false_true")
@@ -118,21 +117,3 @@ field_rule("sequence-corrid-data-type", "The correlation ID is an integer or a s
            bad=_sequence(_control(_CORRID.replace("UINT64", "FP32"), name='name: "ID"')),
            good=_sequence(_control(_CORRID.replace("UINT64", "STRING"), name='name: "ID"')),
            words="unexpected data type for control CONTROL_SEQUENCE_CORRID")
-
-field_rule("sequence-slot-utilization", "minimum_slot_utilization is between 0 and 1",
-           source="core r24.10 model_config_utils.cc ValidateModelConfig",
-           at="sequence_batching.direct.minimum_slot_utilization",
-           when=lambda config: (used := config.sequence_batching.direct.minimum_slot_utilization) < 0 or used > 1,
-           says="minimum_slot_utilization is {item.sequence_batching.direct.minimum_slot_utilization:g}",
-           cure="write a number from 0 to 1",
-           bad=_sequence("direct { minimum_slot_utilization: 2 }"),
-           good=_sequence("direct { minimum_slot_utilization: 0.5 }"),
-           words="sequence batching minimum slot utilization must be in range (0.0, 1.0]")
-
-field_rule("sequence-batch-strategy", "TRITON_BATCH_STRATEGY_PATH cannot be combined with sequence_batching",
-           source="core r24.10 backend_model.cc TritonModel::Create",
-           at=f"parameters.{STRATEGY}",
-           when=lambda config: config.HasField("sequence_batching") and STRATEGY in config.parameters,
-           says=f"{STRATEGY} cannot be combined with sequence_batching", cure="delete the parameter",
-           bad=_sequence("") + parameter(STRATEGY, "strategy.so"), good=_sequence(""),
-           words=f"{STRATEGY} cannot be specified with sequence batcher, using default batching strategy")

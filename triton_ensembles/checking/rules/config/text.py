@@ -118,23 +118,16 @@ def config_too_large(model: Model) -> Iterator[Finding]:
         yield Finding(model.place("config.pbtxt"), message, effect, "put labels and weights into separate files")
 
 
-@rule("config.pbtxt is a readable file", source="core r24.10 filesystem/implementations/local.h ReadTextFile")
-def config_unreadable(model: Model) -> Iterator[Finding]:
-    entry = model.get("config.pbtxt")
-    if entry is not None and not entry.is_folder and entry.data is None and entry.size <= LARGEST_CONFIG:
-        message = "config.pbtxt is not a readable file"
-        effect = "Triton fails to open it; nothing of this model is checked"
-        yield Finding(model.place("config.pbtxt"), message, effect, "put the file itself there")
-
-
 @rule(
-    "config.pbtxt is a file",
+    "config.pbtxt is a readable file",
     source="core r24.10 filesystem/implementations/local.h ReadTextFile; measured on tritonserver 2.51.0",
     bad=Example(None, {"config.pbtxt": None, "1/model.py": IDENTITY}),
     server=Server.DIES,
 )
-def config_is_folder(model: Model) -> Iterator[Finding]:
+def config_unreadable(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
-    if entry is not None and entry.is_folder:
-        message = "config.pbtxt is a folder"
-        yield Finding(model.place("config.pbtxt"), message, "tritonserver aborts", "replace the folder by the file")
+    if entry and (entry.is_folder or (entry.data is None and entry.size <= LARGEST_CONFIG)):
+        message = f"config.pbtxt is {'a folder' if entry.is_folder else 'not a readable file'}"
+        unread = "Triton fails to open it; nothing of this model is checked"
+        effect = "tritonserver aborts" if entry.is_folder else unread
+        yield Finding(model.place("config.pbtxt"), message, effect, "put the file itself there")

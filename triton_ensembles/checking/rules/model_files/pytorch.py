@@ -13,15 +13,6 @@ from triton_ensembles.triton.model_config import DataType
 SOURCE = "pytorch_backend r24.10 libtorch.cc GetNamingConvention, ValidateOutputs"
 SERVER, GOOD_LOADS = Server.UNTESTED, False
 _UNSUPPORTED = ("TYPE_UINT16", "TYPE_UINT32", "TYPE_UINT64", "TYPE_BF16")
-_STATE = (
-    'sequence_batching {{ state [ {{ input_name: "{}", output_name: "{}", data_type: TYPE_FP32, dims: [ 4 ] }} ] }}'
-)
-
-
-_CONTROL = (
-    'sequence_batching {{ control_input [ {{ name: "{}", control [ {{ kind: CONTROL_SEQUENCE_START, '
-    "fp32_false_true: [ 0, 1 ] }} ] }} ] }}"
-)
 
 
 def _torch(*extra: str, inputs: str = X, outputs: str = Y, size: int = 8) -> Example:
@@ -131,46 +122,6 @@ def pytorch_strings(model: Model) -> Iterator[Finding]:
             effect = "Triton refuses it: Triton only supports 1 dimensional List of String"
             cure = "write reshape { shape: [ ] } beside dims: [ 1 ]" if batching else "write dims: [ -1 ]"
             yield Finding(model.at(kind, index, "dims"), message, effect, cure)
-
-
-@rule(
-    "The tensors of a TorchScript model with state are all called NAME__INDEX",
-    bad=_torch(_STATE.format("S__1", "S__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y")),
-    good=_torch(_STATE.format("S__1", "S__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
-)
-def pytorch_state_names(model: Model) -> Iterator[Finding]:
-    states = model.config.sequence_batching.state
-    if not states or not _is_torch(model):
-        return
-    arguments = arguments_of(model)
-    for kind, index, tensor in tensors(model):
-        # A dictionary takes inputs of any names, so that of unknown arguments nothing is known.
-        if (kind == "output" or arguments) and named_indexes([tensor.name]) is None:
-            yield _unnumbered(model, tensor.name, "the model has state", kind, index, "name")
-    for index, state in enumerate(states):
-        for field in ("input_name", "output_name"):
-            if named_indexes([getattr(state, field)]) is None:
-                path = ("sequence_batching", "state", index, field)
-                yield _unnumbered(model, getattr(state, field), "the model has state", *path)
-
-
-@rule(
-    "The controls of a sequence are called NAME__INDEX in a TorchScript model",
-    source="pytorch_backend r24.10 libtorch.cc ValidateBooleanSequenceControl, ValidateTypedSequenceControl",
-    bad=_torch(_CONTROL.format("START"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
-    good=_torch(_CONTROL.format("START__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
-)
-def pytorch_control_names(model: Model) -> Iterator[Finding]:
-    for index, tensor in enumerate(model.config.sequence_batching.control_input) if _is_torch(model) else ():
-        if tensor.control and named_indexes([tensor.name]) is None:
-            path = ("sequence_batching", "control_input", index, "name")
-            yield _unnumbered(model, tensor.name, "Triton gives it the control by its index", *path)
-
-
-def _unnumbered(model: Model, name: str, why: str, *path: str | int) -> Finding:
-    effect = "Triton refuses it: does not follow the <name>__<index> naming convention"
-    cure = f"call it {name or 'STATE'}__<its index among the model's tensors>"
-    return Finding(model.at(*path), f"'{name}' does not end in __ and a number, and {why}", effect, cure)
 
 
 def arguments_of(model: Model) -> tuple[str, ...]:

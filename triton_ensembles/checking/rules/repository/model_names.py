@@ -5,7 +5,18 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.examples import IDENTITY, ensemble, python_model, step
-from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Repository, Server, rule, warning
+from triton_ensembles.checking.rule import (
+    Destination,
+    Example,
+    Finding,
+    Form,
+    Model,
+    Repository,
+    Server,
+    Severity,
+    rule,
+    warning,
+)
 from triton_ensembles.checking.rules.repository.versions import WAITS
 from triton_ensembles.checking.sagemaker import served_models
 from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS
@@ -135,28 +146,23 @@ def _served_python(repository: Repository) -> bool:
     return any(model.is_python and not model.is_ensemble for model in models)
 
 
-@warning(
-    "The name of an archive with a single Python model has no special characters of the shell",
-    source="python_backend r25.08 stub_launcher.cc: Invalid stub name",
-    since="25.08",
+@rule(
+    "The name of an archive with a single Python model has no blanks or special characters of the shell",
+    source=f"{SOURCE}; python_backend r25.08 stub_launcher.cc: Invalid stub name",
+    lower=Severity.WARNING,
 )
 def sagemaker_stub_name(repository: Repository, destination: Destination) -> Iterator[Finding]:
     name = repository.path.name
-    match = SHELL_CHARACTERS.search(name)
-    if match and not destination.single and not SHELL_SYNTAX.search(name) and _served_python(repository):
-        since = "" if destination.release >= STUBS_WITHOUT_SHELL else " since release 25.08"
-        message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
-        effect = "SageMaker names the model after the archive, and its stub after the model; Triton refuses it"
-        yield Finding(repository.place(), message, f"{effect}{since}: Invalid stub name", _SAFE)
-
-
-@rule("The name of an archive with a single Python model has no blanks or other syntax of a shell")
-def sagemaker_stub_name_in_shell(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    match = SHELL_SYNTAX.search(repository.path.name)
+    in_shell = SHELL_SYNTAX.search(name)
+    match = in_shell or SHELL_CHARACTERS.search(name)
     if match and not destination.single and _served_python(repository):
         message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
         effect = "SageMaker gives the model this name, and a shell command starts its stub: the model never loads"
-        yield Finding(repository.place(), message, effect, _SAFE)
+        if not in_shell:
+            since = "" if destination.release >= STUBS_WITHOUT_SHELL else " since release 25.08"
+            effect = "SageMaker names the model after the archive, and its stub after the model; Triton refuses it"
+            effect = f"{effect}{since}: Invalid stub name"
+        yield Finding(repository.place(), message, effect, _SAFE, None if in_shell else Severity.WARNING)
 
 
 def _has_python(repository: Repository) -> bool:

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
+from triton_ensembles.checking.field_rule import items
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule, warning
-from triton_ensembles.ground.spelling import choices, listed, nearest, only_near
+from triton_ensembles.ground.spelling import choices, listed, nearest, only_near, suggestion
 from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, backend_meant
 from triton_ensembles.triton.model_formats import PLATFORMS, platforms_of
 
@@ -192,3 +193,25 @@ def ensemble_scheduling_missing(model: Model) -> Iterator[Finding]:
             message = f"an ensemble needs ensemble_scheduling, not {scheduling}"
         cure = "write ensemble_scheduling { step [ … ] }; batching belongs to the steps"
         yield Finding(model.at(scheduling or "platform"), message, cure=cure)
+
+
+_CHECKSUM = "checksum"  # server build.py enable_all: the only repository agent of the images
+
+
+@warning(
+    "The repository agents of a model are those of the server",
+    source="core r24.10 repo_agent.cc TritonRepoAgentManager::CreateAgent; measured on 2.51.0",
+    bad=python_model('model_repository_agents { agents [ { name: "decrypt" } ] }'),
+    words="unable to find 'libtritonrepoagent_decrypt.so' for repo agent",
+)
+def repository_agent_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
+    for path, agent in items("model_repository_agents.agents")(model):
+        if agent.name != _CHECKSUM or not destination.image:
+            message = f"no image of Triton that NVIDIA publishes has a repository agent '{agent.name}'"
+            cure = suggestion(agent.name, [_CHECKSUM], 'did you mean name: "{}"?')
+            if agent.name == _CHECKSUM:
+                message = (
+                    f"NVIDIA's images have the repository agent {_CHECKSUM}, and this project's own server does not"
+                )
+            effect = f"a server without it refuses the model: unable to find 'libtritonrepoagent_{agent.name}.so'"
+            yield Finding(model.at(*path, "name"), message, effect, cure or "delete it, or serve the model where it is")

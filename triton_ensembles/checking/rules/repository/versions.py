@@ -110,22 +110,6 @@ def version_folder_unreadable(model: Model) -> Iterator[Finding]:
             yield Finding(model.place(name), message, WAITS, f"rename it to {abs(number)}")
 
 
-@rule(
-    "A version number fits into 64 bits",
-    source=f"{SOURCE}: std::stoll throws std::out_of_range, which nothing catches; measured on 2.51.0",
-    bad=Example(python_model(), {"1/model.py": IDENTITY, "20260101000000000000/model.py": IDENTITY}),
-    good=Example(python_model(), {"1/model.py": IDENTITY, "202601010000/model.py": IDENTITY}),
-    server=Server.DIES,
-)
-def version_folder_too_large(model: Model) -> Iterator[Finding]:
-    for name in _folders(model):
-        match = re.match(r"\s*[+-]?(\d+)", name)
-        if match and int(match[1][:40]) >= 2**63 and not name.startswith("0"):
-            message = "this version number does not fit into 64 bits"
-            effect = "tritonserver crashes with std::out_of_range"
-            yield Finding(model.place(name), message, effect, "choose a number of at most 18 digits")
-
-
 @warning(
     "Every version that version_policy names exists",
     bad=python_model("version_policy { specific { versions: [ 1, 2 ] } }"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.checking.python.model_calls import callees
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, note, rule
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker, is_of_gateway, is_packed, served_models
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.sagemaker.contract import ENSEMBLE
@@ -165,37 +165,3 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
     message = f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}" + here
     effect = "it serves the last folder in the order in which the file system lists them, which may be a step"
     yield Finding(place, message, effect, f"write {_LINE}")
-
-
-@rule(
-    'Only the ensemble has the text: platform: "ensemble"',
-    source=f"{SOURCE}, whose regular expression also finds comments and strings",
-    bad=Example(
-        '# not a platform: "ensemble", but a step of one\n' + _PLAIN,
-        {"1/model.py": IDENTITY},
-        beside=_beside(GOOD, "ensemble_beside_it"),
-    ),
-    good=Example(
-        "# not an ensemble, but a step of one\n" + _PLAIN,
-        {"1/model.py": IDENTITY},
-        beside=_beside(GOOD, "ensemble_with_it"),
-    ),
-)
-def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Iterator[Finding]:
-    match = ENSEMBLE.search(model.file.text)
-    if match and not model.is_ensemble and _packed_models(model.repository, destination):
-        message = f"this is not an ensemble, but its text has {_LINE} (comments and strings count)"
-        cure = "use other words, such as: # a step of the ensemble"
-        yield Finding(model.file.place(match.start()), message, f"it may be taken for one: {_LAST_FOLDER}", cure)
-
-
-@note(
-    "An archive has at most five models",
-    bad=Example(GOOD, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
-)
-def sagemaker_many_models(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    models = _packed_models(repository, destination)
-    if len(models) > 5:
-        message = f"the archive has {len(models)} folders"
-        effect = "Triton advises smaller ensembles, since SageMaker loads and unloads an archive as a whole"
-        yield Finding(repository.place(), message, effect, "split the ensemble if parts of it are also used alone")
