@@ -156,14 +156,16 @@ def graphdef(dims: Iterable[int]) -> str:
     return as_text(b"\x0a" + _field(node)) + rest
 
 
-def _saved_model(about: dict[str, Any]) -> str:
-    """A SavedModel that multiplies by a variable: ``dims`` of x and y, ``dtype`` of x, and ``tag`` of its graph."""
+def saved_model(about: dict[str, Any]) -> str:
+    """A SavedModel that multiplies by a variable: ``dims`` of x and y, ``dtype`` of x, ``tag`` and ``operator`` of its
+    graph."""
     sizes = b"".join(_part(2, b"\x08" + varint(size % 2**64)) for size in about.get("dims", [-1, 4]))
     sides = b""
     for number, name, dtype in ((1, b"x", about.get("dtype", 1)), (2, b"y", 1)):
         info = b"\x10" + varint(dtype) + _part(3, sizes)
         sides += _part(number, _part(1, name) + _part(2, info))
-    tags, graph = _part(1, _part(4, about.get("tag", "serve").encode())), _part(2, _part(1, _part(2, b"VarHandleOp")))
+    tags = _part(1, _part(4, about.get("tag", "serve").encode()))
+    graph = _part(2, _part(1, _part(2, about.get("operator", "VarHandleOp").encode())))
     signature = _part(5, _part(1, b"serving_default") + _part(2, sides))
     return as_text(b"\x08\x01" + _part(2, tags + graph + signature))
 
@@ -197,7 +199,7 @@ _tag("torchscript", torchscript)
 _tag("weights", _weights)
 _tag("onnx", _onnx)
 _tag("graphdef", graphdef)
-_tag("savedmodel", _saved_model)
+_tag("savedmodel", saved_model)
 _tag("zeros", lambda count: "\0" * int(count))
 _tag("first", lambda pair: pair[1].encode("utf-8", "surrogateescape")[: pair[0]].decode("utf-8", "surrogateescape"))
 _tag("packed", _packed)

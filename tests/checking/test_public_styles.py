@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.checking.pieces import saved_model
 from tests.checking.served import server_results
 from triton_ensembles.checking import examples
 from triton_ensembles.checking.checker import check
@@ -77,7 +78,8 @@ STYLES: Mapping[str, Example] = {
         {"1/xgboost.json": "{ }"},
     ),
     "savedmodel": Example(
-        'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n', {"1/model.savedmodel/saved_model.pb": "\x08\x01"}
+        'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n',
+        {"1/model.savedmodel/saved_model.pb": saved_model({"operator": "Const"})},
     ),
     "openvino": example('backend: "openvino"\n', model_xml="<net/>", model_bin=""),
     "stateful": example(f'backend: "stateful"\n{BOTH}'),
