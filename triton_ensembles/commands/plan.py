@@ -11,16 +11,13 @@ import click
 
 from triton_ensembles.commands.common import option_values, options, output
 from triton_ensembles.commands.common.builds import timed_progress
-from triton_ensembles.commands.common.option_rules import excludes
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.price import TABLE_REGION, AskAws, Price, hosting_price, price_of
-from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.chosen_profiles import chosen_profiles
-from triton_ensembles.measuring.planning.document import document, observed_document
+from triton_ensembles.measuring.planning.document import document
 from triton_ensembles.measuring.planning.instances import Host, host_of
 from triton_ensembles.measuring.planning.invocations import read_invocations
-from triton_ensembles.measuring.planning.observed import observe
 from triton_ensembles.measuring.planning.plan import plan as make_plan
 from triton_ensembles.measuring.planning.plan_tables import tables
 from triton_ensembles.measuring.planning.prediction import Goal
@@ -153,38 +150,16 @@ _simulated = options.collected(
 
 
 @click.command()
-@excludes("--from-endpoint", "PROFILE|ARCHIVE[:SHARE]", because="it reads what the endpoint does")
 @click.argument("profiles", nargs=-1, metavar="[PROFILE|ARCHIVE[:SHARE]]...")
 @_asked
 @_choices
 @_goal
 @_simulated
 @click.option("--prices", type=options.FILE, help="A CSV with the columns instance, per_hour, currency and region.")
-@click.option(
-    "--from-endpoint",
-    metavar="NAME",
-    help="Plan from CloudWatch's metrics of this endpoint, without profiles and traffic: what other numbers of "
-    "instances would change.",
-)
-@click.option(
-    "--hours",
-    default=3.0,
-    type=click.FloatRange(0.05, 360),
-    callback=option_values.finite,
-    help="Hours of CloudWatch metrics to read.",
-)
 @output.quiet
 @output.json_format
 def plan(
-    profiles: tuple[str, ...],
-    asked: Asked,
-    choices: Choices,
-    goal: Goal,
-    simulated: Simulated,
-    *,
-    prices: Path | None,
-    from_endpoint: str | None,
-    hours: float,
+    profiles: tuple[str, ...], asked: Asked, choices: Choices, goal: Goal, simulated: Simulated, *, prices: Path | None
 ) -> None:
     """Predict what a multi-model endpoint needs: instances, cold starts, latency and dollars.
 
@@ -192,7 +167,6 @@ def plan(
       plan --models 1000 --rate 50 --instance ml.c7i.2xlarge --p99 300ms --cold 1%
       plan a.json:0.7 b.json:0.3 --models 1000 --rate 50 --instance ml.c7i.2xlarge --instance ml.m5.xlarge
       plan --traffic requests.csv --instance ml.c7i.2xlarge
-      plan --from-endpoint triton-ensembles
 
     PROFILE is a file that `profile` wrote, ARCHIVE one that it has measured; by default, all that it has measured for
     the project. SHARE is that of the models which are copies of it. An ensemble that was profiled drawn and fused is
@@ -203,16 +177,9 @@ def plan(
     those of boto3's region.
 
     --format json: {"traffic", "models", "requests_per_second", "goal", "choices": […], "cheapest": its index,
-    "dedicated": one endpoint for each model, "deploy"}; with --from-endpoint {"endpoint", "observed",
-    "counts"}
+    "dedicated": one endpoint for each model, "deploy"}
     """
     price = _pricing(prices)
-    if from_endpoint is not None:
-        check_endpoint_name(from_endpoint)
-        observed = observe(Aws(), from_endpoint, hours, choices.counts, price)
-        output.document(observed_document(observed))
-        output.result(str(observed))
-        return
     hosts, spread = choices.hosts(), asked.read()
     archives = chosen_profiles(profiles, options.profiles_folder())
     requests = simulated.requests

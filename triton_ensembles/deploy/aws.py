@@ -71,7 +71,6 @@ class Aws:
     runtime = _client("sagemaker-runtime", _RUNTIME)
     sts = _client("sts")
     scaling = _client("application-autoscaling")
-    cloudwatch = _client("cloudwatch")
 
     @property
     def has_credentials(self) -> bool:

@@ -8,7 +8,6 @@ from triton_ensembles.commands.check import check_command
 from triton_ensembles.commands.clone import clone
 from triton_ensembles.commands.deploy import deploy
 from triton_ensembles.commands.endpoint import endpoint
-from triton_ensembles.commands.plan import plan
 
 
 @pytest.mark.parametrize(
@@ -17,14 +16,9 @@ from triton_ensembles.commands.plan import plan
         (check_command, "--baseline a --write-baseline b", "--baseline excludes --write-baseline"),
         (check_command, "--fix --run --format json", "--fix excludes --run and --format"),
         (check_command, "--write", "--write goes with --fix"),
-        (clone, f"x --variants {__file__} --count 2", "--variants excludes --count"),
+        (clone, f"x --variants {__file__} --count 2", "--variants excludes --count: its table has the names"),
         (deploy, "--role r --single --no-cache", "--single excludes --no-cache"),
         (endpoint, "x.tar.gz --s3-url http://127.0.0.1:9", "--s3-url excludes PATH|ARCHIVE|ENSEMBLE"),
-        (
-            plan,
-            "one.json --from-endpoint e",
-            "--from-endpoint excludes PROFILE|ARCHIVE[:SHARE]: it reads what the endpoint does",
-        ),
     ],
 )
 def test_what_excludes_each_other_is_refused(command: click.Command, arguments: str, words: str) -> None:

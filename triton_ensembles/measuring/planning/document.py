@@ -1,9 +1,8 @@
-"""``plan --format json``: the plan of an endpoint, and what is observed of one, as values for JSON."""
+"""``plan --format json``: the plan as a value for JSON."""
 
 from dataclasses import asdict
 from typing import Any
 
-from triton_ensembles.measuring.planning.observed import Observed
 from triton_ensembles.measuring.planning.plan import Choice, Plan
 from triton_ensembles.measuring.planning.transients import Deploy
 
@@ -49,9 +48,3 @@ def _choice(choice: Choice) -> dict[str, Any]:
         "dollars_a_month": choice.month,
         "dollars_a_million_requests": choice.million,
     }
-
-
-def observed_document(observed: Observed) -> dict[str, Any]:
-    """Return what was observed of an endpoint."""
-    values = asdict(observed)
-    return {"endpoint": values.pop("endpoint"), "counts": values.pop("counts"), "observed": values}
