@@ -82,6 +82,22 @@ def test_the_cheapest_that_meets_the_goal_is_named_among_forms_and_counts(folder
     assert overloaded["warm"] is None
 
 
+def test_hosts_stand_beside_a_multi_model_endpoint(folder: Path) -> None:
+    """Otherwise the two forms cannot be compared before one of them is bought."""
+    found = document(SMALL, "--hosts 2,4 --cold 30%")
+    rows = {(each["instance"], each["count"]): each for each in found["choices"]}
+    assert list(rows) == [("ml.c5.xlarge", 2), ("ml.c5.xlarge", 4), ("c5.xlarge", 2), ("c5.xlarge", 4)]
+    assert rows["c5.xlarge", 4]["dollars_a_month"] == pytest.approx(0.17 * 4 * 720)
+    assert rows["ml.c5.xlarge", 4]["dollars_a_month"] == pytest.approx(0.204 * 4 * 720)
+    assert found["choices"][found["cheapest"]]["instance"] == "c5.xlarge"
+    assert {each["instance"] for each in found["dedicated"]} == {"ml.c5.xlarge"}  # an endpoint for each model
+    both = document(SMALL, "--hosts 4 --count 6")["choices"]
+    assert [(each["instance"], each["count"]) for each in both] == [("ml.c5.xlarge", 6), ("c5.xlarge", 4)]
+    text = plan(SMALL, "--hosts 4 --requests 1000").output
+    assert "c5.xlarge: machines of EC2 that run `host`" in text
+    assert re.search(r"\nc5.xlarge: 0.17 \$/h, table of .*, generated 2026-01-19", text)
+
+
 def test_a_deploy_is_simulated(folder: Path) -> None:
     text = plan(SMALL, "--count 5,6 --requests 21000").output
     assert "simulated: 20 000 requests each, the cheapest 21 000" in text
@@ -128,6 +144,7 @@ def test_types_are_proposed_and_one_without_a_price_is_left_out(folder: Path) ->
         (f"{SMALL} --traffic no.csv", "'no.csv' is not a kind of traffic: write zipf:1.1, uniform or the name of a"),
         (f"{SMALL} --traffic log.csv", "log.csv already defines models, rate and times"),
         (f"{SMALL} --count 0", "'0' is not a number of instances from 1 to 1000"),
+        (f"{SMALL} --hosts 0", "'0' is not a number of instances from 1 to 1000"),
         (f"{SMALL} --count 8..1", "'8..1' is not a number of instances"),
         (f"large.json {OF_300}", r"one large.tar.gz \(9000 MiB .*does not fit into the 7373 MiB for models of ml.c5.x"),
         (f"{SMALL} --batch 7", "has no answers of 7 rows"),

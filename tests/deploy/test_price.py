@@ -8,20 +8,16 @@ import pytest
 from botocore.stub import Stubber
 
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.price import Price, cost, hosting_price, known_price, price_of
+from triton_ensembles.deploy.price import Price, cost, known_price, listed_price, price_of
 from triton_ensembles.ground.errors import EnsembleError
 
 HEAD = "instance,per_hour,currency,region\n"
 LISTED = "AWS price list of 2026-11-01"
 
-PARAMETERS = {
-    "ServiceCode": "AmazonSageMaker",
-    "MaxResults": 2,
-    "Filters": [
-        {"Type": "TERM_MATCH", "Field": "component", "Value": "Hosting"},
-        {"Type": "TERM_MATCH", "Field": "instanceName", "Value": "ml.g4dn.xlarge"},
-        {"Type": "TERM_MATCH", "Field": "regionCode", "Value": "eu-central-1"},
-    ],
+HOSTING = {"component": "Hosting", "instanceName": "ml.g4dn.xlarge", "regionCode": "eu-central-1"}
+EC2 = {
+    **{"operatingSystem": "Linux", "preInstalledSw": "NA", "tenancy": "Shared", "capacitystatus": "Used"},
+    **{"marketoption": "OnDemand", "instanceType": "g4dn.xlarge", "regionCode": "eu-central-1"},
 }
 
 
@@ -31,21 +27,28 @@ def product(*units: str) -> str:
     return json.dumps({"terms": terms, "publicationDate": "2026-05-01T10:00:00Z"})
 
 
-def asked(answer: Any) -> Price | None:
-    aws = Aws()
+def asked(answer: Any, instance: str = "ml.g4dn.xlarge") -> Price | None:
+    aws, is_hosting = Aws(), instance.startswith("ml.")
+    values = (HOSTING if is_hosting else EC2).items()
+    parameters = {
+        "ServiceCode": "AmazonSageMaker" if is_hosting else "AmazonEC2",
+        "MaxResults": 2,
+        "Filters": [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in values],
+    }
     with Stubber(aws.pricing) as stub:
         if isinstance(answer, str):
             stub.add_client_error("get_products", answer, "no", 400)
         else:
-            stub.add_response("get_products", {"PriceList": answer}, PARAMETERS)
-        price = hosting_price(aws, "ml.g4dn.xlarge")
+            stub.add_response("get_products", {"PriceList": answer}, parameters)
+        price = listed_price(aws, instance)
         stub.assert_no_pending_responses()
     return price
 
 
-def test_the_price_is_that_of_hosting_in_the_region(credentials: None) -> None:
-    """Otherwise the price of training, or of another region, would be shown."""
-    assert asked([product("Hrs")]) == Price(0.921, "AWS price list of 2026-05-01")
+@pytest.mark.parametrize("instance", ["ml.g4dn.xlarge", "g4dn.xlarge"])
+def test_the_price_is_that_of_hosting_or_of_a_machine_in_the_region(credentials: None, instance: str) -> None:
+    """Otherwise the price of training, of Windows, or of another region, would be shown."""
+    assert asked([product("Hrs")], instance) == Price(0.921, "AWS price list of 2026-05-01")
 
 
 @pytest.mark.parametrize(
@@ -76,6 +79,8 @@ def test_aws_is_asked_first_then_the_table_then_another_size_of_a_family_without
     assert fallen.dollars == 0.94
     assert "us-east-1, read 2026-11" in fallen.source
     assert fallen.month(1) == pytest.approx(676.80)
+    machine = price_of("g4dn.2xlarge", "us-east-1", None, None)
+    assert (machine.dollars, "generated 2026-01-19" in machine.source) == (0.752, True)
     estimate = price_of("ml.c7i.2xlarge", "us-east-1", None, None)
     assert (estimate.estimated, estimate.dollars) == (True, pytest.approx(0.428))
     assert "estimated by size from ml.c7i.xlarge" in estimate.source
@@ -94,6 +99,7 @@ def test_a_deployment_names_the_price_that_a_plan_takes(credentials: None, monke
     ("instance", "region", "message"),
     [
         ("ml.g6.4xlarge", "us-east-1", "no price is known for ml.g6.4xlarge"),
+        ("g6.4xlarge", "us-east-1", "no price is known for g6.4xlarge"),
         ("ml.m7i.large", "us-east-1", "no price is known for ml.m7i.large"),
         ("ml.c5.xlarge", "eu-central-1", "ml.c5.xlarge in eu-central-1: .* the table has us-east-1 only"),
     ],
@@ -125,7 +131,9 @@ def test_a_price_file_is_read_strictly(tmp_path: Path, rows: str, message: str) 
 def test_a_price_file_replaces_all_other_prices(tmp_path: Path) -> None:
     file = tmp_path / "prices.csv"
     file.write_text(f"# of our contract\n{HEAD}c5.xlarge, 0.15, usd, eu-west-1\nml.c5.xlarge,0.16,USD,us-east-1\n")
-    assert price_of("ml.c5.xlarge", "eu-west-1", file, lambda _: Price(9, LISTED)).dollars == 0.15
+    assert price_of("c5.xlarge", "eu-west-1", file, lambda _: Price(9, LISTED)).dollars == 0.15
+    with pytest.raises(EnsembleError, match=r"it has no price of ml\.c5\.xlarge in eu-west-1"):
+        price_of("ml.c5.xlarge", "eu-west-1", file, None)
     file.write_text("instance,price\nml.c5.xlarge,1\n")
     with pytest.raises(EnsembleError, match="its first line is not instance,per_hour,currency,region"):
         price_of("ml.c5.xlarge", "us-east-1", file, None)

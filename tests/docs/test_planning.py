@@ -1,8 +1,9 @@
-"""docs/planning.md: each plan prints what stands below it; ``python -m tests.docs.test_planning`` writes it again."""
+"""Each plan of a page prints what stands below it; ``python -m tests.docs.test_planning`` writes it again."""
 
 import os
 import shlex
 from itertools import pairwise
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -11,8 +12,14 @@ from checkout import ROOT
 from tests.commands.projects import run_in
 from tests.docs.blocks import Block, blocks_of
 
-PAGE = ROOT / "docs" / "planning.md"
-PAIRS = [pair for pair in pairwise(blocks_of(PAGE)) if (pair[0].kind, pair[1].kind) == ("sh", "text")]
+PAGES = [ROOT / "docs" / "planning.md", ROOT / "docs" / "many-machines.md"]
+
+
+def plans_of(page: Path) -> list[tuple[Block, Block]]:
+    """The plans of a page, each with what it prints."""
+    return [pair for pair in pairwise(blocks_of(page)) if (pair[0].kind, pair[1].kind) == ("sh", "text")]
+
+
 # Nobody to ask for prices: those of the table, on every machine.
 _NO_AWS = {
     "AWS_EC2_METADATA_DISABLED": "true",
@@ -32,7 +39,9 @@ def printed(block: Block) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("command", "output"), PAIRS, ids=lambda block: block.kind)
+@pytest.mark.parametrize(
+    ("command", "output"), [pair for page in PAGES for pair in plans_of(page)], ids=lambda block: block.kind
+)
 def test_a_plan_prints_what_the_page_says(command: Block, output: Block, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert printed(command) == output.text
@@ -40,8 +49,9 @@ def test_a_plan_prints_what_the_page_says(command: Block, output: Block, monkeyp
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    text = PAGE.read_text(encoding="utf-8")
-    for block, output in PAIRS:
-        head = f"{block.text}```\n\n```text\n"
-        text = text.replace(head + output.text, head + printed(block))
-    PAGE.write_text(text, encoding="utf-8")
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for block, output in plans_of(page):
+            head = f"{block.text}```\n\n```text\n"
+            text = text.replace(head + output.text, head + printed(block))
+        page.write_text(text, encoding="utf-8")

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,11 +12,11 @@ import click
 from triton_ensembles.commands.common import option_values, options, output
 from triton_ensembles.commands.common.builds import timed_progress
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.price import TABLE_REGION, AskAws, Price, hosting_price, price_of
+from triton_ensembles.deploy.price import TABLE_REGION, AskAws, Price, listed_price, price_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.chosen_profiles import chosen_profiles
 from triton_ensembles.measuring.planning.document import document
-from triton_ensembles.measuring.planning.instances import Host, host_of
+from triton_ensembles.measuring.planning.instances import Host, host_of, machine_of
 from triton_ensembles.measuring.planning.invocations import read_invocations
 from triton_ensembles.measuring.planning.plan import plan as make_plan
 from triton_ensembles.measuring.planning.plan_tables import tables
@@ -73,21 +73,25 @@ _asked = options.collected(
 )
 
 
+_COUNTS = tuple(range(1, 9))
 _USUAL = ("ml.m5.xlarge", "ml.c5.2xlarge", "ml.c5.4xlarge")  # without a GPU, as the profiles are; with known prices
 
 
 @dataclass(frozen=True)
 class Choices:
-    """The fleets to compare: the values of --instance, --count and --evict-ahead."""
+    """The fleets to compare: the values of --instance, --count, --hosts and --evict-ahead."""
 
     instance: tuple[str, ...]
-    counts: tuple[int, ...]
+    counts: tuple[int, ...] | None
+    machines: tuple[int, ...] | None
     evict_ahead: bool
 
-    def hosts(self) -> list[Host]:
-        """Return the instance types."""
+    def fleets(self) -> Sequence[tuple[Host, Sequence[int]]]:
+        """Return the instance types of SageMaker with the numbers of them, then those of EC2."""
         names = dict.fromkeys(self.instance or _USUAL)
-        return [replace(host_of(name), evict_ahead=self.evict_ahead) for name in names]
+        hosts = [replace(host_of(name), evict_ahead=self.evict_ahead) for name in names]
+        endpoints = [(host, self.counts or self.machines or _COUNTS) for host in hosts]
+        return endpoints + [(machine_of(host), self.machines) for host in hosts if self.machines]
 
 
 _choices = options.collected(
@@ -104,9 +108,15 @@ _choices = options.collected(
         "--count",
         "counts",
         metavar="NUMBERS",
-        default="1..8",
         read=option_values.counts,
-        help="Numbers of instances: 2, 1..8 or 1,2,4.",
+        help="Numbers of instances: 2, 1..8 or 1,2,4.  [default: those of --hosts, or 1..8]",
+    ),
+    option_values.option(
+        "--hosts",
+        "machines",
+        metavar="NUMBERS",
+        read=option_values.counts,
+        help="Also plan this many machines of EC2 with `host` behind a balancer: docs/many-machines.md.",
     ),
     options.evict_ahead,
 )
@@ -180,11 +190,11 @@ def plan(
     "dedicated": one endpoint for each model, "deploy"}
     """
     price = _pricing(prices)
-    hosts, spread = choices.hosts(), asked.read()
+    fleets, spread = choices.fleets(), asked.read()
     archives = chosen_profiles(profiles, options.profiles_folder())
     requests = simulated.requests
     batch = simulated.batch or 0
-    result = make_plan(archives, spread, hosts, choices.counts, goal, price, requests, batch, timed_progress("plan"))
+    result = make_plan(archives, spread, fleets, goal, price, requests, batch, timed_progress("plan"))
     deployed = simulate_deploy(result.best, spread, requests) if result.best else None
     output.document(document(result, deployed))
     output.result(tables(result, [profile for profile, _ in archives], deployed))
@@ -198,5 +208,5 @@ def _pricing(file: Path | None) -> Callable[[str], Price]:
         aws = Aws()
         region = aws.region
         if aws.has_credentials:
-            ask = partial(hosting_price, aws)
+            ask = partial(listed_price, aws)
     return lambda instance: price_of(instance, region, file, ask)

@@ -1,4 +1,7 @@
-"""The price of an instance: from AWS's price list, the user's own file, or a dated table."""
+"""The price of an instance: from AWS's price list, the user's own file, or a dated table.
+
+``ml.c5.xlarge`` is an instance of SageMaker's real-time hosting, ``c5.xlarge`` one of EC2, with Linux.
+"""
 
 import json
 import math
@@ -21,11 +24,10 @@ HOURS = 24 * 30
 HOURS_OF_YEAR = 24 * 365
 TABLE_REGION = "us-east-1"
 
-_TABLE = Path(__file__).with_name("prices.csv")
-_SOURCE = _TABLE.read_text("utf-8").partition("\n")[0].removeprefix("# source: ")
+_TABLES = {True: Path(__file__).with_name("prices.csv"), False: Path(__file__).with_name("ec2_prices.csv")}
 _COLUMNS = ("instance", "per_hour", "currency", "region")
 _MOST = 1e5  # dollars an hour
-_GPU_FAMILY = re.compile(r"ml\.(g|p|inf|trn)")
+_GPU_FAMILY = re.compile(r"(ml\.)?(g|p|inf|trn)")
 _SIZE = re.compile(r"(\d*)xlarge")
 
 
@@ -50,15 +52,30 @@ class Price:
 AskAws = Callable[[str], Price | None]
 
 
-def hosting_price(aws: Aws, instance: str) -> Price | None:
-    """The price of ``instance`` for real-time hosting in the region; None without exactly one answer.
+_HOSTING = {"component": "Hosting"}
+_EC2 = {
+    "operatingSystem": "Linux",
+    "preInstalledSw": "NA",
+    "tenancy": "Shared",
+    "capacitystatus": "Used",
+    "marketoption": "OnDemand",
+}
 
-    The filters are those of awslabs/llmeter (SageMakerRTEndpointCompute). The caller needs pricing:GetProducts.
+
+def listed_price(aws: Aws, instance: str) -> Price | None:
+    """The price of ``instance`` in the region, for real-time hosting or on EC2; None without exactly one answer.
+
+    The filters are those of awslabs/llmeter (SageMakerRTEndpointCompute) and of aws/karpenter-provider-aws. The caller
+    needs pricing:GetProducts.
     """
-    values = {"component": "Hosting", "instanceName": instance, "regionCode": aws.region}
+    is_hosting = _is_hosting(instance)
+    code, known, key = (
+        ("AmazonSageMaker", _HOSTING, "instanceName") if is_hosting else ("AmazonEC2", _EC2, "instanceType")
+    )
+    values = known | {key: instance, "regionCode": aws.region}
     filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in values.items()]
     try:
-        products = aws.pricing.get_products(ServiceCode="AmazonSageMaker", Filters=filters, MaxResults=2)["PriceList"]
+        products = aws.pricing.get_products(ServiceCode=code, Filters=filters, MaxResults=2)["PriceList"]
         (product,) = map(json.loads, products)
         (term,) = product["terms"]["OnDemand"].values()
         (hourly,) = (rate for rate in term["priceDimensions"].values() if rate["unit"].lower().startswith("hr"))
@@ -99,10 +116,12 @@ def price_of(instance: str, region: str, file: Path | None, ask: AskAws | None) 
         )
         cure = "give prices with --prices FILE, credentials for pricing:GetProducts, or another AWS_DEFAULT_REGION"
         raise EnsembleError(message, cure=cure)
-    table = {row.instance: row.dollars for row in _rows(_TABLE)}
+    path = _TABLES[_is_hosting(instance)]
+    source = path.read_text("utf-8").partition("\n")[0].removeprefix("# source: ")
+    table = {row.instance: row.dollars for row in _rows(path)}
     if instance in table:
-        return Price(table[instance], _SOURCE)
-    if estimate := _estimate(instance, table):
+        return Price(table[instance], source)
+    if estimate := _estimate(instance, table, source):
         return estimate
     message = f"no price is known for {instance}: AWS's price list did not answer, and the table does not have it"
     raise EnsembleError(message, cure="give it with --prices FILE, or credentials for pricing:GetProducts")
@@ -111,19 +130,23 @@ def price_of(instance: str, region: str, file: Path | None, ask: AskAws | None) 
 def known_price(aws: Aws, instance: str) -> Price | None:
     """Return the price that a plan for the region takes; None if none is known."""
     try:
-        return price_of(instance, aws.region, None, partial(hosting_price, aws))
+        return price_of(instance, aws.region, None, partial(listed_price, aws))
     except EnsembleError:
         return None
 
 
-def _estimate(instance: str, table: dict[str, float]) -> Price | None:
+def _is_hosting(instance: str) -> bool:
+    return instance.startswith("ml.")
+
+
+def _estimate(instance: str, table: dict[str, float], source: str) -> Price | None:
     """An estimate from another size of its family, if that has no GPUs: prices of those do not follow the size."""
     family, _, size = instance.rpartition(".")
     if _GPU_FAMILY.match(instance) or not (xlarges := _xlarges(size)):
         return None
     for name, dollars in table.items():
         if name.rpartition(".")[0] == family and (of_sibling := _xlarges(name.rpartition(".")[2])):
-            return Price(dollars * xlarges / of_sibling, f"estimated by size from {name}, {_SOURCE}", estimated=True)
+            return Price(dollars * xlarges / of_sibling, f"estimated by size from {name}, {source}", estimated=True)
     return None
 
 
@@ -164,4 +187,4 @@ def _row(path: Path, line: int, cells: list[str]) -> _Row:
     if currency.upper() != "USD" or not 0 < dollars <= _MOST:
         message = f"this line lacks an instance type, a price above 0, USD or a region: {','.join(cells)[:80]!r}"
         raise EnsembleError(message, path=path, line=line, cure="write it as ml.c5.xlarge,0.204,USD,us-east-1")
-    return _Row(name if name.startswith("ml.") else f"ml.{name}", dollars, region)
+    return _Row(name, dollars, region)

@@ -16,7 +16,7 @@ from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.prediction import Prediction
 from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance
 from triton_ensembles.measuring.planning.simulated_model import SimulatedModel
-from triton_ensembles.measuring.planning.simulation import Simulated, simulate
+from triton_ensembles.measuring.planning.simulation import Simulated, divide, simulate
 from triton_ensembles.measuring.planning.traffic import Recorded, Traffic, zipf
 from triton_ensembles.measuring.planning.workload import Shares, workload
 from triton_ensembles.measuring.profiling.profile import Profile
@@ -252,6 +252,25 @@ def test_instances_share_models_as_the_endpoint_routes_them() -> None:
     found = of_one(profile(load=0.2), zipf(40, 0.5, 5), Host("x", 4, 3 * GIB), 3_000, count=4, empty=True)
     assert found.prediction.fetches * 3_000 == 40  # on one instance each, not on four
     assert found.prediction.resident > 30
+
+
+def test_hosts_behind_a_balancer_hit_as_often_as_haproxys_did() -> None:
+    """Against 500 requests of 300 models to real hosts behind HAProxy, from cold (docs/many-machines.md), where each
+    had memory for two loads beside its models: one host hit 0.536, four with a fourth of the memory 0.522."""
+    for hosts, models, hits in ((1, 30, 0.536), (4, 7.5, 0.522)):
+        host = Host("x", 8, round((models + 2) * 21 * MIB), by_hash=True)
+        one = profile(memory=21, load=0.1, load_cores=0.05, unpack=0.05)
+        found = of_one(one, zipf(300, 1.1, 2), host, 500, count=hosts, empty=True)
+        assert 1 - found.cold.mean() == pytest.approx(hits, abs=0.05)
+
+
+def test_a_host_has_its_models_however_busy_it_is() -> None:
+    """The balancer asks nobody where there is room. So hosts have unequal shares, and no model is on two of them."""
+    one, traffic = profile(load=0.2), zipf(200, 0.0, 20)
+    found = of_one(one, traffic, Host("x", 4, 100 * GIB, by_hash=True), 4_000, count=4, empty=True)
+    assert found.prediction.fetches * 4_000 == 200
+    shares = np.bincount(divide(20_000, 4)) / 20_000
+    assert shares.max() > 1.1 * shares.min()
 
 
 def test_an_instance_keeps_what_was_used_last() -> None:

@@ -36,6 +36,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
     return {
         "form": choice.form,
         "instance": choice.host.name,
+        "by_hash": choice.host.by_hash,
         "count": choice.count,
         "estimate": True,
         "goal_met": choice.met,

@@ -1,8 +1,11 @@
-"""Instances and their types: cores, memory, disk and network, from moto's copy of EC2's DescribeInstanceTypes."""
+"""Instances and their types: cores, memory, disk and network, from moto's copy of EC2's DescribeInstanceTypes.
+
+``ml.c7i.2xlarge`` is an instance of SageMaker, ``c7i.2xlarge`` the machine of EC2 that it is: prices have both.
+"""
 
 import gzip
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +28,8 @@ class Host:
         network_rate: bytes a second from S3; None: no bound.
         gpu: the model of its GPUs, which no profile has measured; "" without one.
         evict_ahead: whether a load has room made for the next one, as the local endpoint's --evict-ahead.
+        by_hash: whether it runs ``host`` behind a balancer that sends a model's requests to the machine which the hash
+            of its name gives; otherwise SageMaker routes them to where the model is loaded.
     """
 
     name: str
@@ -35,13 +40,14 @@ class Host:
     network_rate: float | None = None
     gpu: str = ""
     evict_ahead: bool = False
+    by_hash: bool = False
 
 
 _SLACK = 0.1  # of the memory, which is left to the system: AWS recommends slack, and does not say how much
 
 
 def host_of(name: str) -> Host:
-    """An instance of SageMaker, such as ``ml.c7i.2xlarge``.
+    """An instance of SageMaker, such as ``ml.c7i.2xlarge``; ``machine_of`` makes a machine of EC2 of it.
 
     AWS gives types without drives of their own a volume whose size is not published, and reads it at the rate of EBS.
 
@@ -68,6 +74,11 @@ def host_of(name: str) -> Host:
         network_rate=network * 1e9 / 8 if network else None,
         gpu=gpus[0]["Name"] if gpus else "",
     )
+
+
+def machine_of(host: Host) -> Host:
+    """The same machine on EC2, with ``triton-ensembles host`` behind a balancer."""
+    return replace(host, name=host.name.removeprefix("ml."), by_hash=True)
 
 
 def _known(name: str) -> dict[str, Any]:

@@ -106,8 +106,7 @@ def _known(price: Callable[[str], Price], hosts: Sequence[Host], progress: Calla
 def plan(
     profiles: Shares,
     traffic: Traffic,
-    hosts: Sequence[Host],
-    counts: Sequence[int],
+    fleets: Sequence[tuple[Host, Sequence[int]]],
     goal: Goal,
     price: Callable[[str], Price],
     requests: int,
@@ -117,6 +116,7 @@ def plan(
     """Simulate all choices.
 
     Args:
+        fleets: types of instances, each with the numbers of them that are compared.
         price: of an instance type.
         requests: how many to simulate for the answer.
         batch: rows in a request; 0: the least that was profiled.
@@ -124,11 +124,12 @@ def plan(
     Raises:
         EnsembleError: a model does not fit, no price is known, or no choice keeps up with the traffic.
     """
-    prices = _known(price, hosts, progress)
-    hosts = [host for host in hosts if host.name in prices]
+    prices = _known(price, [host for host, _ in fleets], progress)
     few = sample(traffic, min(requests, max(_SEARCH, int(_SEARCH_SECONDS * traffic.rate))))
     choices: list[Choice] = []
-    for (form, archives), host in product(forms(profiles), hosts):
+    for (form, archives), (host, counts) in product(forms(profiles), fleets):
+        if host.name not in prices:
+            continue
         work = workload(archives, traffic, host, batch).times(few.factor)
         for count in counts:
             progress(f"simulating {count} x {host.name} {form}".rstrip())
@@ -140,12 +141,12 @@ def plan(
     if all(choice.prediction.overload for choice in choices):
         _refuse(choices, traffic)
     best = _confirmed(choices, sample(traffic, requests), few.factor, goal, progress)
-    of_hosts = {(choice.form, choice.host.name): choice for choice in choices}.values()
+    of_endpoints = {(choice.form, choice.host.name): choice for choice in choices if not choice.host.by_hash}.values()
     return Plan(
         traffic,
         goal,
         tuple(choices),
-        tuple(_dedicated(choice, goal) for choice in of_hosts),
+        tuple(_dedicated(choice, goal) for choice in of_endpoints),
         best,
         _most(best, few, goal) * traffic.rate if best else 0.0,
     )

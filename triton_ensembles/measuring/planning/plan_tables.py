@@ -69,19 +69,24 @@ def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
         (f"{choice.price.dollars:.4g} $/h, {choice.price.source}", choice.host.name) for choice in plan.choices
     ):
         yield f"{', '.join(dict.fromkeys(names))}: {text}; a month is {HOURS} hours"
-    machines = {profile.machine.processor: profile.machine.cores for profile in profiles}
+    processors = {profile.machine.processor: profile.machine.cores for profile in profiles}
     hosts = {choice.host.name: choice.host for choice in plan.choices}.values()
-    where = ", ".join(f"{cores} cores of {processor}" for processor, cores in machines.items())
+    where = ", ".join(f"{cores} cores of {processor}" for processor, cores in processors.items())
     yield f"estimates: profiled on {where}; scaled by cores and memory"
     if volumes := [f"{host.disk_rate / 1e6:.0f} MB/s on {host.name}" for host in hosts if host.disk_rate]:
         yield f"a load is assumed to read its files from the volume, at EBS's baseline: {', '.join(volumes)}"
     if with_gpu := [f"{host.name} ({host.gpu})" for host in hosts if host.gpu]:
         yield f"the GPUs of {', '.join(with_gpu)} are not counted on: no profile has measured them"
     unpacked = plan.choices[0].work.of("disk_bytes").sum() / 1e9
+    if machines := [host.name for host in hosts if host.by_hash]:
+        yield (
+            f"{', '.join(machines)}: machines of EC2 that run `host`, each with the models that the hash of their "
+            "names gives it; the balancer and the volumes are not in the price"
+        )
     if unknown := [host.name for host in hosts if host.disk_bytes is None]:
         yield (
             f"all archives are assumed to fit on the disks of {', '.join(unknown)} ({unpacked:.1f} GB unpacked): AWS "
-            "does not publish their size"
+            "does not publish the size of SageMaker's"
         )
 
 

@@ -1,8 +1,9 @@
 """The simulation of an endpoint, request by request.
 
-Requests come at their times; instances are chosen by ``sagemaker/routing.py``, models are loaded and evicted by
-the endpoint's own rules. A request whose model is not loaded within 60 s is refused, as ModelNotReadyException; clients
-would send it again, which is not simulated.
+Requests come at their times; instances are chosen by ``sagemaker/routing.py``, or for hosts behind a balancer by the
+hash of the model's name. Models are loaded and evicted by the rules that the local endpoint and a host share. A request
+whose model is not loaded within 60 s is refused, as ModelNotReadyException; clients would send it again, which is not
+simulated.
 """
 
 from collections.abc import Sequence
@@ -34,6 +35,20 @@ def place(models: int, instances: int) -> NDArray[np.int64]:
     placed = np.empty(models, dtype=np.int64)
     placed[order] = np.arange(models) % instances
     return placed
+
+
+_POINTS = 16  # of a host on the ring: HAProxy 3.x and 2.8, BE_WEIGHT_SCALE, for hosts of weight 1
+
+
+def divide(models: int, hosts: int) -> NDArray[np.int64]:
+    """The host of each model by consistent hashing: hosts and names fall anywhere on a ring, and a name belongs to the
+    host of the next point. So hosts have unequal shares."""
+    random = np.random.default_rng(_SEED)
+    points = random.random(hosts * _POINTS)
+    order = np.argsort(points)
+    following = np.searchsorted(points[order], random.random(models)) % len(points)
+    owners: NDArray[np.int64] = order[following] % hosts
+    return owners
 
 
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -73,9 +88,12 @@ def simulate(
     """
     random = np.random.default_rng(seed)
     instances = [SimulatedInstance(work.demands, work.overhead_bytes, host) for _ in range(count)]
+    placed = (divide if host.by_hash else place)(len(work.rates), count)
     if not empty:
-        _preload(instances, work, random)
+        _preload(instances, work, placed, random)
     simulation = _Run(instances, work, requests, random)
+    if host.by_hash:
+        simulation.owners = placed.tolist()
     first = 0 if empty else int(len(requests.times) * _WARM_UP)
     simulation.go(first)
     return _summed(simulation, work, host, first)
@@ -104,6 +122,7 @@ class _Run:
         self.before: list[Counts] = []
         self.after: list[Counts] = []
         self.backlog = (0, 0)  # in the middle and at the end
+        self.owners: list[int] = []  # the instance of each model, where it is always the same
 
     def go(self, first: int) -> None:
         """Handle all requests, then let what is under way end."""
@@ -137,6 +156,9 @@ class _Run:
         self._until(NEVER)
 
     def _choose(self, number: int) -> SimulatedInstance:
+        if self.owners:
+            return self.instances[self.owners[number]]
+
         def order(instance: SimulatedInstance) -> tuple[bool, int, int, int]:
             model = instance.models.get(number)
             return rank(True, model.state if model else None, instance.in_flight, len(instance.models))
@@ -204,12 +226,13 @@ class _Run:
         instance.cores.begin(ANSWER, model, seconds, seconds * self._cores[model.kind], request)
 
 
-def _preload(instances: list[SimulatedInstance], work: Workload, random: np.random.Generator) -> None:
+def _preload(
+    instances: list[SimulatedInstance], work: Workload, placed: NDArray[np.int64], random: np.random.Generator
+) -> None:
     """Fill memory and disk as the least recently used rule would have: with Poisson arrivals, the time since a model's
     last request is exponential."""
     with np.errstate(divide="ignore"):
         ages = random.exponential(1.0, len(work.rates)) / work.rates
-    placed = place(len(work.rates), len(instances))
     for number in np.argsort(ages):
         if np.isfinite(ages[number]):
             kind = int(work.kinds[number])
