@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.chain import build_fused_chain
 from tests.files import write_files
 from tests.repositories import pack, write_chain
 from tests.starter.repositories import write_network
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.building.built import Built
+from triton_ensembles.building.places import Places
 from triton_ensembles.commands.cli import main
 
 TOP = """platform: "ensemble"
@@ -167,6 +169,14 @@ def test_a_fused_clone_has_the_packages_of_its_original(fused_chain: Built, tmp_
     """They lie in the one model, which has another name."""
     (archive,) = clone(fused_chain.archive, ["tenant"], tmp_path)
     assert changes(compared(fused_chain.archive, archive)) == [("model", "name", "chain", "tenant")]
+
+
+@pytest.mark.slow
+def test_two_fused_archives_differ_in_what_was_written(fused_chain: Built, places: Places, tmp_path: Path) -> None:
+    """Otherwise a line of a config is as many lines as the build has completed from it, in each step."""
+    other = build_fused_chain(tmp_path, places.store, instances=2)
+    (change,) = changes(compared(fused_chain.archive, other.archive))
+    assert change == ("config", "instance_group.0.count", "1", "2")
 
 
 def test_packages_beside_the_code_are_versions_and_not_files(old: Path, new: Path) -> None:

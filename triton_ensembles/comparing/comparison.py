@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from triton_ensembles.archive.tree import Entry
+from triton_ensembles.checking.fused_plan import is_fused
 from triton_ensembles.checking.loaded_files import file_of
 from triton_ensembles.checking.model_files.file import ModelTensor
 from triton_ensembles.checking.repository import Model
@@ -103,7 +104,7 @@ class _Comparing:
         self.found.client += gone.client if model.folder in content.tops else ()
 
     def _models(self, earlier: Model, later: Model) -> None:
-        before, after = ("fused" if Content.is_fused(model) else "as drawn" for model in (earlier, later))
+        before, after = ("fused" if is_fused(model) else "as drawn" for model in (earlier, later))
         if before != after:  # nothing in it is comparable, but clients see the same tensors
             self.found.changes.append(Change(later.folder, "model", "form", before, after))
             self._client(earlier, later)

@@ -6,11 +6,12 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict
 
 from triton_ensembles.checking.completed import completed_config
+from triton_ensembles.checking.fused_plan import fused_plan, is_fused
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.comparing.content import Content
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
-from triton_ensembles.runtime.fused.plan import DIGEST
+from triton_ensembles.triton.completed_config import completed
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 _KEYS = ("name", "model_name")  # which tell the elements of a list apart
@@ -27,22 +28,38 @@ def config_of(model: Model) -> ModelConfig:
 def fields_of(content: Content, model: Model) -> dict[str, str]:
     """Every field that is set, by its path: ``input.TEXT.dims`` is ``[1, -1]``. The name of the model is left out, and
     steps are named as :meth:`Content.key` has them."""
-    written = MessageToDict(config_of(model), preserving_proto_field_name=True)
-    written.pop("name", None)
-    if written.get("version_policy") == {"latest": {"num_versions": 1}}:
-        del written["version_policy"]
+    plan = fused_plan(model) if is_fused(model) else None
+    written = _written(plan.ensemble if plan else config_of(model))
     if not model.is_ensemble:
         try:
             written["backend"] = model.backend.name
             written.pop("platform", None)
         except UnknownValueError:
             pass
-    if plan := content.plan(model):
-        written["parameters"].pop(DIGEST)
-        written["plan"] = plan
+    if plan:
+        written["steps"] = {name: _as_written(config) for name, config in plan.models.items()}
     for step in written.get("ensemble_scheduling", {}).get("step", []):
         step["model_name"] = content.key(step.get("model_name", ""))
     return dict(_flat(written, ""))
+
+
+def _written(config: ModelConfig) -> dict[str, Any]:
+    written = MessageToDict(config, preserving_proto_field_name=True)
+    written.pop("name", None)
+    if written.get("version_policy") == {"latest": {"num_versions": 1}}:
+        del written["version_policy"]
+    return written
+
+
+def _as_written(config: ModelConfig) -> dict[str, Any]:
+    """The fields of a step in a plan without those that the build completes in every step."""
+    bare = ModelConfig(max_batch_size=config.max_batch_size)
+    if config.HasField("dynamic_batching"):
+        bare.dynamic_batching.SetInParent()
+    instances = sum(group.count for group in config.instance_group)
+    same = _written(completed(bare, config.backend, instances))
+    kept = ("backend", "max_batch_size")
+    return {name: value for name, value in _written(config).items() if name in kept or value != same.get(name)}
 
 
 def _flat(value: Any, path: str) -> Iterator[tuple[str, str]]:

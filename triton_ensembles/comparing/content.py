@@ -1,11 +1,9 @@
 """A repository whose files can be compared by their digests, wherever it lies."""
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from packaging.utils import canonicalize_name
 
@@ -14,11 +12,11 @@ from triton_ensembles.archive.tar_stream import TarStream
 from triton_ensembles.archive.tree import Entry, Kind, join
 from triton_ensembles.checking.built_for import manifest, measured, table
 from triton_ensembles.checking.environments import used_environments
+from triton_ensembles.checking.fused_plan import is_fused
 from triton_ensembles.checking.repository import Form, Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.recipe_rules.recipe_of import environment_files
-from triton_ensembles.runtime.fused.plan import DIGEST, PLAN
 from triton_ensembles.triton.dockerfile import dockerfile_of
 
 _DISTRIBUTION = re.compile(r"([\w.]+)-([^-/]+)\.dist-info$")
@@ -66,18 +64,7 @@ class Content:
 
     @property
     def fuses(self) -> bool:
-        return any(map(self.is_fused, self.models))
-
-    @staticmethod
-    def is_fused(model: Model) -> bool:
-        """Return whether it is a model that runs the steps of a fused ensemble."""
-        return DIGEST in model.file.config.parameters
-
-    def plan(self, model: Model) -> dict[str, Any]:
-        """The steps of a fused ensemble, as its plan has them."""
-        entry = model.get(f"{model.versions[max(model.versions)]}/{PLAN}") if self.is_fused(model) else None
-        plan = json.loads((entry.data if entry else None) or b"{}")
-        return {key: value for key, value in plan.items() if key != "files"}
+        return any(map(is_fused, self.models))
 
     @cached_property
     def tops(self) -> frozenset[str]:
@@ -200,7 +187,7 @@ class Content:
             name = _DISTRIBUTION.search(path)[1]  # type: ignore[index]
             owned |= {path, *(join(folder, top) for top in {*tops, name, f"{name}.libs"} - {"", "..", "__pycache__"})}
         for model in self.models:
-            folders = [join(model.root, folder) for folder in model.versions.values()] if self.is_fused(model) else []
+            folders = [join(model.root, folder) for folder in model.versions.values()] if is_fused(model) else []
             owned |= {join(folder, name) for folder in folders for name in ("triton_ensembles", "model.py")}
         return frozenset(owned & self.repository.tree.entries.keys())
 

@@ -2,18 +2,15 @@
 
 from pathlib import Path
 
-from google.protobuf.json_format import ParseDict, ParseError
-
 from triton_ensembles.checking.checker import repositories_at
+from triton_ensembles.checking.fused_plan import fused_plan, is_fused
 from triton_ensembles.checking.python.model_calls import calls_between, entrances, needed
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.graphs.dag import Graph, graph_of
 from triton_ensembles.ground.errors import EnsembleError, UsageError, shown
-from triton_ensembles.ground.files import parse_json
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.spelling import most_of
-from triton_ensembles.runtime.fused.plan import DIGEST, PLAN
 from triton_ensembles.triton.model_config import ModelConfig
 
 
@@ -44,7 +41,8 @@ def _graphs(repository: Repository, chosen: str) -> list[Graph]:
     """The graph of each ensemble that is not a step of another one, and of each fused one; or of the chosen one."""
     configs = {model.folder: model.written for model in repository.models if model.has_config}
     outer = [model for model in repository.models if model.folder == chosen and needed(model)] or entrances(repository)
-    fused = [_graph_of_plan(model.folder, model.written, plan) for model in repository.models if (plan := _plan(model))]
+    plans = {model.folder: fused_plan(model) for model in repository.models if is_fused(model)}
+    fused = [graph_of(name, plan.ensemble, plan.models, plan.calls) for name, plan in plans.items()]
     drawn = {}
     for model in outer:
         config = model.written if model.is_ensemble else _around(model)
@@ -63,34 +61,3 @@ def _around(model: Model) -> ModelConfig:
     for tensors, names in ((config.input, step.input_map), (config.output, step.output_map)):
         names.update((tensor.name, tensor.name) for tensor in tensors)
     return config
-
-
-def _plan(model: Model) -> str:
-    """The plan of a fused ensemble; "" for any other model."""
-    if DIGEST not in model.written.parameters:
-        return ""
-    path = f"{model.versions[max(model.versions)]}/{PLAN}" if model.versions else PLAN
-    entry = model.get(path)
-    if entry is None or entry.text is None:
-        message = f"{PLAN} of this fused ensemble is missing, or too large to be read"
-        cure = f"draw the ensemble that it was built from: {COMMAND} graph NAME"
-        raise EnsembleError(message, path=model.repository.path, cure=cure)
-    return entry.text
-
-
-def _graph_of_plan(name: str, config: ModelConfig, plan: str) -> Graph:
-    """The graph of the fused ensemble with this config.pbtxt and plan.json. Raises EnsembleError: it is no plan."""
-    ensemble, models = ModelConfig(), {}
-    ensemble.CopyFrom(config)
-    try:
-        read = parse_json(plan)
-        for step in read["steps"]:
-            maps = {"input_map": step["inputs"], "output_map": step["outputs"]}
-            ensemble.ensemble_scheduling.step.add(model_name=step["name"], **maps)
-        for step in (*read["steps"], *read["called"]):
-            models[step["name"]] = ParseDict(step["config"], ModelConfig(), ignore_unknown_fields=True)
-        calls = {str(caller): [str(callee) for callee in callees] for caller, callees in read["calls"].items()}
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ParseError) as error:
-        message = f"{PLAN} of '{name}' is not the plan of a fused ensemble: {str(error)[:200]}"
-        raise EnsembleError(message, cure="build the archive again") from error
-    return graph_of(name, ensemble, models, calls)
