@@ -43,7 +43,7 @@ def test_the_tensors_have_types_and_shapes(bert: Graph) -> None:
 def test_mermaid_names_every_step_and_edge(bert: Graph) -> None:
     """Otherwise a README shows a DAG with something missing."""
     text = mermaid(bert)
-    assert text.startswith("flowchart LR\n")
+    assert text.startswith('flowchart LR\n  subgraph dag["bert_trt"]\n')
     assert 's0["preprocess<br/>python"]' in text
     assert 's0 -->|"OUTPUT0 → token_ids<br/>INT32 [≤64, -1]"| s1' in text
     assert 's2 -->|"SENT_EMBED"| t' in text
@@ -116,6 +116,26 @@ def test_an_ensemble_that_is_a_step_is_drawn_with_its_own(tmp_path: Path) -> Non
     assert drawn.name == "outer"
     assert [drawn.steps[callee].model for _, callee in drawn.calls] == ["pre", "net", "post"]
     assert "  s0 -.->|runs| s1\n" in mermaid(drawn)
+
+
+def test_optional_inputs_decoupled_steps_and_models_beside_the_dag_are_marked(tmp_path: Path) -> None:
+    """Otherwise the drawing looks as if every input were needed, and the repository had nothing else."""
+    models = write_chain(tmp_path / "models")
+    write_ensemble(models, "twice", ("double", "double"))
+    for name, before, after in (
+        ("twice", "dims: [ 2 ] }", "dims: [ 2 ] optional: true }"),
+        ("double", "max_batch_size: 8", "max_batch_size: 8 model_transaction_policy { decoupled: true }"),
+    ):
+        config = models / name / "config.pbtxt"
+        config.write_text(config.read_text().replace(before, after, 1))
+    drawn = read_graph(models, "twice")
+    assert drawn.outside == ("six", "triple")
+    text = mermaid(drawn)
+    assert '(["X<br/>FP32 [≤8, 2], optional"])' in text and text.count("optional") == 1
+    assert '["double<br/>python, decoupled"]' in text
+    assert '["not in this DAG: six and triple"]' in text
+    words = {text.strip() for text in ElementTree.fromstring(picture(drawn, "svg")).itertext()}
+    assert words >= {"twice", "FP32 [≤8, 2], optional", "python, decoupled", "not in this DAG: six and triple"}
 
 
 def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:

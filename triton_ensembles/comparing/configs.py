@@ -44,7 +44,7 @@ def fields_of(content: Content, model: Model) -> dict[str, str]:
 
 
 def _written(config: ModelConfig) -> dict[str, Any]:
-    written = MessageToDict(config, preserving_proto_field_name=True)
+    written: dict[str, Any] = MessageToDict(config, preserving_proto_field_name=True)
     written.pop("name", None)
     if written.get("version_policy") == {"latest": {"num_versions": 1}}:
         del written["version_policy"]

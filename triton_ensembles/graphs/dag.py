@@ -34,15 +34,16 @@ class Tensor:
     dims: tuple[int, ...] | None  # without the batch axis, -1 for any length; None when no config declares them
     batch: int  # the largest batch; 0 when there is no batch axis
     role: Role
+    optional: bool = False  # a request may leave it out
 
     @property
     def shape(self) -> str:
-        """``FP32 [≤64, -1, 384]``: the batch axis is written as its limit."""
+        """``FP32 [≤64, -1, 384]``: the batch axis is written as its limit. ``, optional`` follows where it is."""
         if self.dims is None:
             return self.data_type or "unknown"
         axes = [f"≤{self.batch}"] * bool(self.batch) + [str(dim) for dim in self.dims[:_MOST_DIMS]]
         axes += ["…"] * (len(self.dims) > _MOST_DIMS)
-        return f"{self.data_type or '?'} [{', '.join(axes)}]"
+        return f"{self.data_type or '?'} [{', '.join(axes)}]{', optional' if self.optional else ''}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,12 @@ class Step:
     model: str  # the name of its model
     backend: str  # the model's backend or platform; "" when unknown
     max_batch_size: int  # of the model; 0 without a batch axis
+    decoupled: bool  # whether it answers a request any number of times
+
+    @property
+    def kind(self) -> str:
+        """The backend, as in ``python, decoupled``; "" when unknown."""
+        return f"{self.backend}{', decoupled' if self.decoupled else ''}"
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,12 @@ class Graph:
     edges: tuple[Edge, ...]  # in the order of the steps
     # a step and one that it calls (BLS), or has as a step itself, by their numbers; these models follow the steps
     calls: tuple[tuple[int, int], ...] = ()
+    outside: tuple[str, ...] = ()  # models that are beside it and no part of it
+
+    @property
+    def note(self) -> str:
+        """A line about the models beside it, of many the first; "" without any."""
+        return f"not in this DAG: {most_of(self.outside)}" if self.outside else ""
 
     def verb(self, caller: int) -> str:
         """``calls``; ``runs`` for a step that is an ensemble itself."""
@@ -92,7 +105,11 @@ class Graph:
 
 
 def graph_of(
-    name: str, config: ModelConfig, models: Mapping[str, ModelConfig], calls: Mapping[str, Sequence[str]] | None = None
+    name: str,
+    config: ModelConfig,
+    models: Mapping[str, ModelConfig],
+    calls: Mapping[str, Sequence[str]] | None = None,
+    own: str = "",
 ) -> Graph:
     """The graph of the ensemble ``config``, with the title ``name``. Raises :class:`EnsembleError`: ``config`` is no
     ensemble, or its steps form a cycle.
@@ -100,13 +117,13 @@ def graph_of(
     Args:
         models: the configurations of its steps' models by name; types of missing ones stay unknown.
         calls: the models that each model calls or, as an ensemble, has as steps.
+        own: the name of the ensemble among ``models``, if it is there.
     """
     if not config.ensemble_scheduling.step:
         raise EnsembleError(f"'{name}' is not an ensemble: it has no steps", cure="name an ensemble; `list` shows them")
     steps, edges = [], []
     for number, step in enumerate(config.ensemble_scheduling.step):
-        model = models.get(step.model_name, ModelConfig())
-        steps.append(Step(number, step.model_name, model.backend or model.platform, model.max_batch_size))
+        steps.append(_step(number, step.model_name, models))
         for writes, names in ((False, step.input_map), (True, step.output_map)):
             edges += [Edge(number, names[key], key, writes) for key in sorted(names)]
     numbers = {step.model: step.number for step in reversed(steps)}
@@ -115,9 +132,8 @@ def graph_of(
     for caller in waiting:  # which grows
         for callee in (calls or {}).get(caller, ()):
             if callee not in numbers:
-                model = models.get(callee, ModelConfig())
                 numbers[callee] = len(steps)
-                steps.append(Step(len(steps), callee, model.backend or model.platform, model.max_batch_size))
+                steps.append(_step(len(steps), callee, models))
                 waiting.append(callee)
             if (arrow := (numbers[caller], numbers[callee])) not in arrows:
                 arrows.append(arrow)
@@ -126,9 +142,16 @@ def graph_of(
     roles |= {tensor.name: Role.OUTPUT for tensor in config.output}
     names = dict.fromkeys([*(tensor.name for tensor in config.input), *(edge.tensor for edge in edges)])
     tensors = {key: _tensor(key, roles.get(key, Role.INNER), declarations.get(key), config) for key in names}
-    graph = Graph(name, tuple(steps), tensors, tuple(edges), tuple(arrows))
+    outside = tuple(model for model in models if model not in numbers and model != own)
+    graph = Graph(name, tuple(steps), tensors, tuple(edges), tuple(arrows), outside)
     ranks(graph)
     return graph
+
+
+def _step(number: int, name: str, models: Mapping[str, ModelConfig]) -> Step:
+    model = models.get(name, ModelConfig())
+    decoupled = model.model_transaction_policy.decoupled
+    return Step(number, name, model.backend or model.platform, model.max_batch_size, decoupled)
 
 
 def ranks(graph: Graph) -> dict[Node, int]:
@@ -176,7 +199,8 @@ def _tensor(name: str, role: Role, declaration: tuple[Any, int] | None, config: 
     data_type = DataType.Name(tensor.data_type).removeprefix("TYPE_") if known else ""
     # No request of the ensemble carries more than the ensemble's own limit.
     limit = min(batch, config.max_batch_size) if config.max_batch_size else batch
-    return Tensor(name, data_type, tuple(tensor.dims), limit, role)
+    optional = role == Role.INPUT and tensor.optional
+    return Tensor(name, data_type, tuple(tensor.dims), limit, role, optional)
 
 
 def label(text: str) -> str:

@@ -12,16 +12,19 @@ _STYLES = """\
 
 
 def mermaid(graph: Graph) -> str:
-    """A flowchart: rounded boxes are the ensemble's inputs and outputs, square ones its steps. Arrows between steps are
-    labeled with the tensor's names (in the writing model, the ensemble and the reading model), data type and dims;
-    other arrows with the model's name for the tensor if it differs. Dashed arrows lead to models that a step calls, or
-    runs as an ensemble."""
-    lines = ["flowchart LR"]
+    """Draw a flowchart in a box that has the ensemble's name.
+
+    Rounded boxes are the ensemble's inputs and outputs, square ones its steps. Arrows between steps are labeled with
+    the tensor's names (in the writing model, the ensemble and the reading model), data type and dims; other arrows with
+    the model's name for the tensor if it differs. Dashed arrows lead to models that a step calls, or runs as an
+    ensemble.
+    """
+    lines = ["flowchart LR", f"  subgraph dag[{_text(label(graph.name))}]"]
     ids = {name: f"t{number}" for number, name in enumerate(graph.tensors)}
     writers = {edge.tensor: edge for edge in reversed(graph.edges) if edge.writes}
     ends = [tensor for tensor in graph.tensors.values() if tensor.role != Role.INNER or tensor.name not in writers]
     lines += [f"  {ids[tensor.name]}([{_text(label(tensor.name), tensor.shape)}]):::{tensor.role}" for tensor in ends]
-    lines += [f"  s{step.number}[{_text(label(step.model), label(step.backend))}]:::step" for step in graph.steps]
+    lines += [f"  s{step.number}[{_text(label(step.model), label(step.kind))}]:::step" for step in graph.steps]
     for edge in graph.edges:
         tensor = graph.tensors[edge.tensor]
         if edge.writes:
@@ -35,6 +38,9 @@ def mermaid(graph: Graph) -> str:
             names = " → ".join(dict.fromkeys(map(label, (writer.key, tensor.name, edge.key))))
             lines.append(_arrow(f"s{writer.step}", f"s{edge.step}", names, tensor.shape))
     lines += [f"  s{caller} -.->|{graph.verb(caller)}| s{callee}" for caller, callee in graph.calls]
+    lines.append("  end")
+    if graph.note:
+        lines.append(f"  outside[{_text(label(graph.note))}]:::inner")
     return "\n".join([*lines, _STYLES]) + "\n"
 
 

@@ -45,15 +45,20 @@ class Box(NamedTuple):
 
 
 def picture(graph: Graph, format: str) -> bytes:
-    """The bytes of an ``svg``, ``png`` or ``pdf``: steps as boxes, tensors as rounded ones with data type and dims.
+    """Draw an ``svg``, ``png`` or ``pdf``: steps as boxes, tensors as rounded ones with data type and dims.
 
-    A label beside an arrow is the tensor's name in the step's model if it differs. The same graph gives the same bytes.
-    Raises :class:`EnsembleError`: it is too large to be drawn in this format."""
+    The title is the ensemble's name; models beside it are named below. A label beside an arrow is the tensor's name in
+    the step's model if it differs. The same graph gives the same bytes.
+
+    Raises:
+        EnsembleError: it is too large to be drawn in this format.
+    """
     boxes, arrows = place(graph)
-    width = max(box.x + box.width / 2 for box in boxes) + _EDGE
+    note = label(graph.note)
+    width = max(*(box.x + box.width / 2 for box in boxes), _EDGE + len(note) * _SMALL) + _EDGE
     ends = [box.y + side * box.height / 2 for box in boxes for side in (-1, 1)]
     ends += [y for bends in arrows for _, y in bends]
-    low, high = min(ends) - _EDGE, max(ends) + _EDGE + _TITLE
+    low, high = min(ends) - _EDGE - bool(note) * _TITLE, max(ends) + _EDGE + _TITLE
     if format == "png" and (
         width * (high - low) * _DPI**2 > _LARGEST_PNG or max(width, high - low) * _DPI > _LONGEST_PNG
     ):
@@ -62,6 +67,7 @@ def picture(graph: Graph, format: str) -> bytes:
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(low, high))
     axes.set_axis_off()
     _write(axes, _EDGE, high - _TITLE, label(graph.name), fontsize=11, fontweight="bold", va="bottom")
+    _write(axes, _EDGE, low + _TITLE, note, fontsize=7.5, color="#555555", va="bottom")
     count = len(graph.edges)
     for edge, points in zip(graph.edges, arrows[:count], strict=True):
         _draw_arrow(axes, points, label(edge.other_name), at_end=not edge.writes)
@@ -157,7 +163,7 @@ def _texts(graph: Graph) -> dict[Node, list[str]]:
     texts: dict[Node, list[str]] = {name: [label(name), tensor.shape] for name, tensor in graph.tensors.items()}
     for step in graph.steps:
         batch = f"batches of ≤{step.max_batch_size}" if step.max_batch_size else "no batching"
-        about = [label(step.backend), batch] if step.backend else ["unknown model"]
+        about = [label(step.kind), batch] if step.backend else ["unknown model"]
         texts[step.number] = [label(step.model), *about]
     return texts
 

@@ -48,7 +48,7 @@ def _graphs(repository: Repository, chosen: str) -> list[Graph]:
         config = model.written if model.is_ensemble else _around(model)
         calls = calls_between(repository, {step.model_name for step in config.ensemble_scheduling.step})
         title = repository.path.resolve().name if repository.builds else model.folder
-        drawn[model.folder] = graph_of(title, config, configs, calls)
+        drawn[model.folder] = graph_of(title, config, configs, calls, model.folder)
     graphs = fused + list(drawn.values())
     return [graph for graph in graphs if not chosen or graph.name == chosen]
 
