@@ -120,9 +120,9 @@ class Bucket:
     place: S3Prefix
     lines: list[str]
 
-    def upload(self, *archives: Archive) -> tuple[int, int]:
-        """How many were uploaded, and the bytes that were sent."""
-        return upload_archives(self.aws, self.place, archives, self.lines.append)
+    def upload(self, *archives: Archive) -> int:
+        """How many were uploaded."""
+        return len(upload_archives(self.aws, self.place, archives, self.lines.append))
 
     def delete(self) -> int:
         """Delete what was uploaded, and the bucket where nothing else is in it."""

@@ -1,21 +1,27 @@
 """Archives in S3: uploaded once, never overwritten, and deleted without a trace."""
 
+import random
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from tests.deploy.conftest import Bucket, MakeArchive
+from tests.files import write_files
+from tests.hosting.archives import model
+from triton_ensembles.archive.write import write_archive
+from triton_ensembles.deploy.archives import read_archive
 from triton_ensembles.ground.errors import EnsembleError
 
 
 def test_uploading_twice_sends_once(bucket: Bucket, make_archive: MakeArchive) -> None:
     """The objects hold the archives' bytes and say what their weights are."""
     archives = [make_archive("one"), make_archive("two", weights="random")]
-    assert bucket.upload(*archives)[0] == 2
-    assert bucket.upload(*archives)[0] == 0
+    assert bucket.upload(*archives) == 2
+    assert bucket.upload(*archives) == 0
     assert bucket.archives() == {archive.key: archive.sha256 for archive in archives}
     metadata = {"made-by": "triton-ensembles", "sha256": archives[1].sha256, "weights": "random"}
     assert bucket.head(archives[1].key) == metadata
@@ -68,7 +74,35 @@ def test_an_interrupted_upload_keeps_what_is_complete(
         bucket.upload(*archives)
     assert [*bucket.archives()] == [archives[0].key]
     refused.clear()
-    assert bucket.upload(*archives)[0] == 1
+    assert bucket.upload(*archives) == 1
+
+
+def test_an_interrupted_upload_leaves_no_parts(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AWS would bill them. A run that was killed could not delete them, so undeploy does."""
+    files = model("large") | {"large/1/weights": random.Random(1).randbytes(20 << 20)}
+    write_archive(write_files(tmp_path / "tree", files), tmp_path / "large.tar.gz")
+    archive = read_archive(tmp_path / "large.tar.gz")
+    send, calls = bucket.aws.s3.upload_part, 0
+
+    def fail_at_second(**request: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise ClientError({"Error": {"Code": "SlowDown", "Message": "no"}}, "UploadPart")
+        return send(**request)
+
+    with monkeypatch.context() as patch, pytest.raises(EnsembleError, match="SlowDown"):
+        patch.setattr(bucket.aws.s3, "upload_part", fail_at_second)
+        bucket.upload(archive)
+    assert not bucket.exists()
+
+    assert bucket.upload(archive) == 1
+    assert bucket.archives() == {archive.key: archive.sha256}
+    s3, place = bucket.aws.s3, bucket.place
+    s3.create_multipart_upload(Bucket=place.bucket, Key=place.folder + archive.key)
+    bucket.delete()
+    assert [line for line in bucket.lines if line.startswith("deleted the unfinished upload")]
+    assert not bucket.exists()
 
 
 def test_ctrl_c_stops_what_is_being_sent(

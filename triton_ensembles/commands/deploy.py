@@ -17,7 +17,7 @@ from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER, image_uri
 from triton_ensembles.deploy.placement import INSTANCES, chosen_image, chosen_instance, refuse_own_server
 from triton_ensembles.deploy.price import cost, known_price
-from triton_ensembles.deploy.stored import stored_archives, uploaded_etag
+from triton_ensembles.deploy.stored import is_uploaded, stored_archives
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.sagemaker_variables import (
@@ -194,7 +194,7 @@ def _refuse_variables(variables: Mapping[str, str], destination: Destination) ->
 
 def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive], *, alone: bool) -> None:
     with aws_errors(f"list {place.url}"):
-        missing = [archive.key for archive in archives if uploaded_etag(aws, place, archive) is None]
+        missing = [archive.key for archive in archives if not is_uploaded(aws, place, archive)]
         if missing:
             cure = f"run upload{' --single' if alone else ''} first"
             raise EnsembleError(f"{place.url} does not contain {', '.join(missing)}", cure=cure)

@@ -5,7 +5,7 @@ import click
 from triton_ensembles.commands.common import endpoint_options, output
 from triton_ensembles.deploy.archives import refuse_faulty
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.uploads import list_uploads, upload_archives
+from triton_ensembles.deploy.uploads import missing_archives, upload_archives
 from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPES
 
@@ -22,8 +22,7 @@ def upload(sent: endpoint_options.Sent, place: endpoint_options.Place, dry_run: 
     Without ARCHIVES, those in dist/TARGET of the project's ensembles are uploaded. An archive that is in S3 already is
     not sent again, and nothing is overwritten. A running endpoint over this prefix serves a new archive at once.
 
-    What archives have in common, such as the weights of clones, is sent once: S3 makes the others from parts of the
-    first. After Ctrl-C or a failure, the archives that are complete stay in S3: the same command uploads the others.
+    After Ctrl-C or a failure, the archives that are complete stay in S3: the same command uploads the others.
 
     --format json: {"prefix": URL, "uploaded": number, "bytes_sent": number, "archives": [{name, key, size, sha256,
     weights}]}; with --dry-run, what would be uploaded and sent
@@ -38,14 +37,10 @@ def upload(sent: endpoint_options.Sent, place: endpoint_options.Place, dry_run: 
     total = sum(archive.size for archive in chosen) / 1e6
     say(f"archives to store in {folder.url}: {len(chosen)}, {total:.1f} MB")
     say("cost: S3 storage only, nothing per hour")
-    if dry_run:
-        uploads = list_uploads(aws, folder, chosen, say)
-        count, size = len(uploads.missing), uploads.bytes_to_send
-        line = f"archives to upload: {count}, {total:.1f} MB, of which {size / 1e6:.1f} MB are sent"
-    else:
-        count, size = upload_archives(aws, folder, chosen, say)
-        line = f"archives uploaded: {count}, {size / 1e6:.1f} MB sent"
+    new = (missing_archives if dry_run else upload_archives)(aws, folder, chosen, say)
+    size = sum(archive.size for archive in new)
+    line = f"archives {'to upload' if dry_run else 'uploaded'}: {len(new)}, {size / 1e6:.1f} MB"
     keys = ("name", "key", "size", "sha256", "weights")
     records = [{key: getattr(archive, key) for key in keys} for archive in chosen]
-    output.document({"prefix": folder.url, "uploaded": count, "bytes_sent": size, "archives": records})
-    output.result(line if count else "unchanged, nothing to do")
+    output.document({"prefix": folder.url, "uploaded": len(new), "bytes_sent": size, "archives": records})
+    output.result(line if new else "unchanged, nothing to do")

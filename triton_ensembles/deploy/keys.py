@@ -7,8 +7,6 @@ contains a digest of the content.
 import re
 
 SUFFIX = ".tar.gz"
-PARTS = ".parts/"
-"""The folder below a prefix with objects that are deleted when the archive made from them is complete."""
 _DIGITS = 12
 _KEY = re.compile(rf"(?P<name>.+?)(?P<digest>-[0-9a-f]{{{_DIGITS}}})?{re.escape(SUFFIX)}")
 

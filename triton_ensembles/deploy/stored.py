@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws, if_exists, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, delete_bucket
-from triton_ensembles.deploy.keys import PARTS, SUFFIX, has_digest
+from triton_ensembles.deploy.keys import SUFFIX, has_digest
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, UNKNOWN_WEIGHTS
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
@@ -18,8 +18,8 @@ def metadata_of(archive: Archive) -> dict[str, str]:
     return {MADE_BY: OURS, "sha256": archive.sha256, "weights": archive.weights or UNKNOWN_WEIGHTS}
 
 
-def uploaded_etag(aws: Aws, place: S3Prefix, archive: Archive) -> str | None:
-    """The ETag of this archive, with this content, if it is in S3.
+def is_uploaded(aws: Aws, place: S3Prefix, archive: Archive) -> bool:
+    """Return whether this archive, with this content, is in S3.
 
     Raises:
         EnsembleError: its key holds another file.
@@ -27,11 +27,11 @@ def uploaded_etag(aws: Aws, place: S3Prefix, archive: Archive) -> str | None:
     """
     head = _head(aws, place, archive.key)
     if head is None:
-        return None
+        return False
     if head["Metadata"].get("sha256") != archive.sha256 or head["ContentLength"] != archive.size:
         message = f"{place.url}{archive.key} is another file than {archive.path.name}"
         raise EnsembleError(message, cure="delete it, or use another --prefix")
-    return str(head["ETag"])
+    return True
 
 
 def stored_archives(aws: Aws, place: S3Prefix) -> dict[str, Any]:
@@ -74,28 +74,19 @@ def delete_uploaded(aws: Aws, place: S3Prefix, progress: Progress) -> int:
 
 
 def _delete_unfinished(aws: Aws, place: S3Prefix, progress: Progress) -> None:
+    """Delete what multipart uploads have left that were neither completed nor aborted."""
     where = {"Bucket": place.bucket}
+    pages = aws.s3.get_paginator("list_multipart_uploads").paginate(**where, Prefix=place.folder)
     try:
-        uploads = unfinished(aws, place, place.folder)
-        steps = aws.s3.get_paginator("list_objects_v2").paginate(**where, Prefix=place.folder + PARTS)
-        part_keys = [entry["Key"] for page in steps for entry in page.get("Contents", ())]
+        uploads = [upload for page in pages for upload in page.get("Uploads", ())]
     except ClientError as error:
         if is_missing(error):
             return
         raise
     for entry in uploads:
-        if has_digest(entry["Key"]) or entry["Key"].startswith(place.folder + PARTS):
+        if has_digest(entry["Key"]):
             if_exists(aws.s3.abort_multipart_upload, **where, Key=entry["Key"], UploadId=entry["UploadId"])
             progress(f"deleted the unfinished upload of s3://{place.bucket}/{entry['Key']}")
-    for key in part_keys:
-        aws.s3.delete_object(**where, Key=key)
-
-
-def unfinished(aws: Aws, place: S3Prefix, prefix: str) -> list[dict[str, Any]]:
-    """The multipart uploads to keys with this beginning that were neither completed nor aborted, the oldest first."""
-    pages = aws.s3.get_paginator("list_multipart_uploads").paginate(Bucket=place.bucket, Prefix=prefix)
-    uploads = [upload for page in pages for upload in page.get("Uploads", ())]
-    return sorted(uploads, key=lambda upload: str(upload.get("Initiated", "")))
 
 
 def _head(aws: Aws, place: S3Prefix, key: str) -> dict[str, Any] | None:
