@@ -131,27 +131,6 @@ def test_clone_says_how_to_build_a_missing_archive_and_refuses_numbers_that_fill
     assert "1<=x<=1000000" in result.output
 
 
-def test_environments_lie_where_all_clones_have_them(tmp_path: Path) -> None:
-    """Both steps find theirs, and nothing of it has the name of a clone."""
-    config = STEP.partition("input")[0].replace("pair.step", "{name}")
-    config += 'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{env}" }} }}'
-    here = "$$TRITON_MODEL_DIRECTORY"
-    texts = {
-        "top/config.pbtxt": 'name: "top" platform: "ensemble"',
-        "top.a/config.pbtxt": config.format(name="top.a", env=f"{here}/environment"),
-        "top.a/environment/bin/activate": "",
-        "top.b/config.pbtxt": config.format(name="top.b", env=f"{here}/../top.a/environment/"),
-        "top.c/config.pbtxt": config.format(name="top.c", env=f"{here}/own"),
-        "top.c/own/bin/activate": "",
-    }
-    write_archive(write_files(tmp_path / "tree", texts), tmp_path / "top.tar.gz")
-    (path,) = clone(tmp_path / "top.tar.gz", ["tenant"], tmp_path / "clones", common=True)
-    found = contents(path)
-    assert {"environment/bin/activate", "environment_2/bin/activate"} <= found.keys()
-    for step, folder in {"a": "environment", "b": "environment", "c": "environment_2"}.items():
-        assert f'"{here}/../{folder}"'.encode() in (found[f"tenant.{step}/config.pbtxt"] or b"")
-
-
 @pytest.mark.parametrize("line", ["# caf\xe9", 'parameters { key: "at" value { string_value: "caf\xe9" } }'])
 def test_an_encoding_other_than_utf_8_is_taken_in_a_comment_and_refused_in_a_value(line: str, tmp_path: Path) -> None:
     original = archive(tmp_path)

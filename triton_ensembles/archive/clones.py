@@ -23,7 +23,6 @@ from typing import BinaryIO
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.clone_texts import Changes, CloneTexts, Replacement, differs, is_config
-from triton_ensembles.archive.common_environments import common_environments
 from triton_ensembles.archive.model_names import ModelNames, model_names
 from triton_ensembles.archive.tar import safe_path, unsafe_because
 from triton_ensembles.archive.tar_stream import Member, TarStream
@@ -64,16 +63,11 @@ def clone_names(prefix: str, count: int) -> list[str]:
 
 
 def clone(
-    archive: Path,
-    names: Sequence[str],
-    folder: Path,
-    progress: Callable[[str], object] = lambda _: None,
-    *,
-    common: bool = False,
+    archive: Path, names: Sequence[str], folder: Path, progress: Callable[[str], object] = lambda _: None
 ) -> Iterator[Path]:
-    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete. ``common`` and
-    errors: as of :func:`read_original`; also, the clones do not fit on the disk."""
-    with read_original(archive, folder, progress, common=common) as original:
+    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete.
+    Raises as :func:`read_original`, and :class:`EnsembleError`: the clones do not fit on the disk."""
+    with read_original(archive, folder, progress) as original:
         original.refuse_without_space(len(names))
         for name in names:
             path = folder / f"{name}.tar.gz"
@@ -84,16 +78,15 @@ def clone(
 
 @contextmanager
 def read_original(
-    archive: Path, folder: Path, progress: Callable[[str], object] = lambda _: None, *, common: bool = False
+    archive: Path, folder: Path, progress: Callable[[str], object] = lambda _: None
 ) -> Iterator[Original]:
-    """``archive``, compressed once for clones that are written into ``folder``, which is made if it does not exist.
-    ``common``: put the environments of an ensemble where all clones have them, as :func:`common_environments`. Raises
-    :class:`EnsembleError`: the archive has no model at its root, or a link."""
+    """Read ``archive``, compressed once for clones in the folder ``folder``, which is made if it does not exist.
+    Raises :class:`EnsembleError`: the archive has no model at its root, or a link."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as scratch:
         progress(f"reading {archive.name}")
         names, members = _read(archive, scratch)
-        yield Original(archive, folder, scratch, names, common_environments(members, names) if common else members)
+        yield Original(archive, folder, scratch, names, members)
 
 
 @dataclass(frozen=True)

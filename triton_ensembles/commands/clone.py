@@ -25,20 +25,13 @@ _MOST_CLONES = 1_000_000
 
 
 @click.command()
-@excludes("--variants", "--count", "--prefix", "--common-environments", because="its table has the names")
+@excludes("--variants", "--count", "--prefix", because="its table has the names")
 @click.argument("ensemble", metavar="ENSEMBLE|ARCHIVE")
 @options.target
 @output_of.quiet
 @output_of.json_format
 @click.option("--count", type=click.IntRange(1, _MOST_CLONES), help="The number of equal archives.")
 @click.option("--prefix", help="With --count, the beginning of their names: PREFIX_0000.tar.gz and so on.")
-@click.option(
-    "--common-environments",
-    is_flag=True,
-    help="With --count, for SageMaker: put the environments of Python steps beside the models, under a name that all "
-    "clones share, so that upload sends them once. SageMaker ignores such a folder beside an ensemble; a tritonserver "
-    "in its default mode does not start with it.",
-)
 @click.option(
     "--variants",
     type=options.FILE,
@@ -47,13 +40,7 @@ _MOST_CLONES = 1_000_000
 )
 @click.option("--output", type=options.NEW_FOLDER, help="The folder to write them to.  [default: that of the archive]")
 def clone(
-    ensemble: str,
-    target: str,
-    count: int | None,
-    prefix: str | None,
-    common_environments: bool,
-    variants: Path | None,
-    output: Path | None,
+    ensemble: str, target: str, count: int | None, prefix: str | None, variants: Path | None, output: Path | None
 ) -> None:
     """Write many archives of one built ENSEMBLE, or of any ARCHIVE, under other names: an endpoint of many variants.
 
@@ -90,7 +77,7 @@ def clone(
     if variants:
         done = _own(archive, variants, folder)
     else:
-        done = _equal(archive, clone_names(prefix or "", count or 0), folder, common=common_environments)
+        done = _equal(archive, clone_names(prefix or "", count or 0), folder)
         done.random = is_random
     _report(done, folder, time.monotonic() - began)
     warn_of_random_weights(ensemble, random=done.random)
@@ -110,9 +97,9 @@ class _Done:
     failed: list[dict[str, Any]] = field(default_factory=list)
 
 
-def _equal(archive: Path, names: list[str], folder: Path, *, common: bool) -> _Done:
+def _equal(archive: Path, names: list[str], folder: Path) -> _Done:
     done, say = _Done(), _Paced(len(names))
-    for path in write_clones(archive, names, folder, say.now, common=common):
+    for path in write_clones(archive, names, folder, say.now):
         done.archives, done.written, done.size = done.archives + 1, done.written + 1, done.size + path.stat().st_size
         say(done)
     return done
