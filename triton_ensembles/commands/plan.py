@@ -187,7 +187,7 @@ def plan(
     those of boto3's region.
 
     --format json: {"traffic", "models", "requests_per_second", "goal", "choices": […], "cheapest": its index,
-    "dedicated": one endpoint for each model, "deploy"}
+    "dedicated": an endpoint with one instance for each model, "deploy"}
     """
     price = _pricing(prices)
     fleets, spread = choices.fleets(), asked.read()

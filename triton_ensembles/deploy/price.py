@@ -48,6 +48,10 @@ class Price:
         """Dollars for ``count`` instances, 24 x 30 hours."""
         return self.dollars * count * HOURS
 
+    def year(self, count: int) -> float:
+        """Dollars for ``count`` instances, 8760 hours."""
+        return self.dollars * count * HOURS_OF_YEAR
+
 
 AskAws = Callable[[str], Price | None]
 

@@ -9,10 +9,10 @@ from triton_ensembles.measuring.planning.transients import Deploy
 
 def document(plan: Plan, deploy: Deploy | None) -> dict[str, Any]:
     """Shares are of 1, times in seconds, sizes in bytes. Where instances do not keep up, latencies are null."""
-    best = plan.best
+    best, models = plan.best, len(plan.traffic.rates)
     return {
         "traffic": plan.traffic.text,
-        "models": len(plan.traffic.rates),
+        "models": models,
         "requests_per_second": plan.traffic.rate,
         "goal": asdict(plan.goal),
         "choices": [_choice(choice) for choice in plan.choices],
@@ -20,13 +20,12 @@ def document(plan: Plan, deploy: Deploy | None) -> dict[str, Any]:
         "cheapest_up_to_requests_per_second": plan.most if best else None,
         "dedicated": [
             {
-                "form": dedicated.form,
-                "instance": dedicated.host.name,
-                "instances": dedicated.instances or None,
-                "dollars_a_month": dedicated.month if dedicated.instances else None,
-                "dollars_a_year": dedicated.year if dedicated.instances else None,
+                "instance": name,
+                "instances": models,
+                "dollars_a_month": price.month(models),
+                "dollars_a_year": price.year(models),
             }
-            for dedicated in plan.dedicated
+            for name, price in plan.dedicated.items()
         ],
         "deploy": asdict(deploy) if deploy else None,
     }

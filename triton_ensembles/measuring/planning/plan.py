@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-import numpy as np
-
-from triton_ensembles.deploy.price import HOURS, HOURS_OF_YEAR, Price
+from triton_ensembles.deploy.price import HOURS, Price
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.measuring.planning.arrivals import Sample, drawn, sample
+from triton_ensembles.measuring.planning.arrivals import Sample, sample
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.overload import answer_load
 from triton_ensembles.measuring.planning.prediction import Goal, Prediction
@@ -23,7 +21,6 @@ from triton_ensembles.measuring.planning.workload import Shares, Workload, workl
 
 _SEARCH = 20_000  # requests for each choice, and for each step of a search
 _SEARCH_SECONDS = 60.0  # of traffic, at least
-_LOWEST = 1e-3  # of a model's requests: what one instance answers less of, it does not answer
 _NEAR = 1.03  # of the highest rate
 
 
@@ -55,25 +52,6 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Dedicated:
-    """An endpoint for each model; ``instances`` is the number of all of them together, 0 where none meets the goal."""
-
-    form: str
-    host: Host
-    price: Price
-    instances: int
-
-    @property
-    def month(self) -> float:
-        return self.price.month(self.instances)
-
-    @property
-    def year(self) -> float:
-        """Dollars for 8760 hours."""
-        return self.price.dollars * self.instances * HOURS_OF_YEAR
-
-
-@dataclass(frozen=True)
 class Plan:
     """The choices by form, instance type and count.
 
@@ -85,9 +63,13 @@ class Plan:
     traffic: Traffic
     goal: Goal
     choices: tuple[Choice, ...]
-    dedicated: tuple[Dedicated, ...]
     best: Choice | None
     most: float
+
+    @property
+    def dedicated(self) -> dict[str, Price]:
+        """The price of an endpoint of its own for each model, with one instance, by the instance's type."""
+        return {choice.host.name: choice.price for choice in self.choices if not choice.host.by_hash}
 
 
 def _known(price: Callable[[str], Price], hosts: Sequence[Host], progress: Callable[[str], None]) -> dict[str, Price]:
@@ -141,15 +123,7 @@ def plan(
     if all(choice.prediction.overload for choice in choices):
         _refuse(choices, traffic)
     best = _confirmed(choices, sample(traffic, requests), few.factor, goal, progress)
-    of_endpoints = {(choice.form, choice.host.name): choice for choice in choices if not choice.host.by_hash}.values()
-    return Plan(
-        traffic,
-        goal,
-        tuple(choices),
-        tuple(_dedicated(choice, goal) for choice in of_endpoints),
-        best,
-        _most(best, few, goal) * traffic.rate if best else 0.0,
-    )
+    return Plan(traffic, goal, tuple(choices), best, _most(best, few, goal) * traffic.rate if best else 0.0)
 
 
 def forms(profiles: Shares) -> Iterator[tuple[str, Shares]]:
@@ -181,43 +155,14 @@ def _confirmed(
 
 
 def _most(choice: Choice, requests: Sample, goal: Goal) -> float:
-    """The highest factor of the traffic with which the choice meets the goal."""
+    """The highest factor of the traffic with which the choice meets the goal; 0.0: not with these requests."""
 
     def meets(factor: float) -> bool:
         faster = requests.times(factor)
         work = choice.work.times(factor)
         return goal.met(simulate(work, choice.host, choice.count, faster.requests).prediction)
 
-    return _highest(meets, 1.0, 1 / max(answer_load(choice.work, choice.host, choice.count)))
-
-
-def _dedicated(choice: Choice, goal: Goal) -> Dedicated:
-    """As many instances for each model as its busiest time needs, and one at least."""
-    instances = 0
-    for archive in np.unique(choice.work.archives):
-        rates = choice.work.rates[choice.work.archives == archive]
-        most = _most_alone(choice.work, archive, float(rates.max()), choice.host, goal)
-        if not most:
-            return Dedicated(choice.form, choice.host, choice.price, 0)
-        instances += int(np.maximum(1, np.ceil(rates / most - 1e-9)).sum())
-    return Dedicated(choice.form, choice.host, choice.price, instances)
-
-
-def _most_alone(work: Workload, archive: int, rate: float, host: Host, goal: Goal) -> float:
-    """The requests a second, at most ``rate``, that one instance answers within the goal for one model, which is never
-    cold there."""
-    alone = Workload(np.array([rate]), np.array([archive]), work.demands)
-    requests = Sample(drawn(Traffic(alone.rates), _SEARCH), 1.0)
-    warm = replace(goal, cold=None)
-
-    def meets(factor: float) -> bool:
-        return warm.met(simulate(alone.times(factor), host, 1, requests.times(factor).requests).prediction)
-
-    return rate if meets(1.0) else rate * _highest(meets, _LOWEST, 1.0)
-
-
-def _highest(meets: Callable[[float], bool], low: float, high: float) -> float:
-    """The highest factor from ``low`` to ``high`` that ``meets``; 0.0: not even ``low`` does."""
+    low, high = 1.0, 1 / max(answer_load(choice.work, choice.host, choice.count))
     if not meets(low):
         return 0.0
     while high > _NEAR * low:

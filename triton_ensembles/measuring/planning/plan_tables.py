@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from triton_ensembles.deploy.price import HOURS, HOURS_OF_YEAR
 from triton_ensembles.measuring.perf.sweep_report import aligned
-from triton_ensembles.measuring.planning.plan import Choice, Dedicated, Plan
+from triton_ensembles.measuring.planning.plan import Choice, Plan
 from triton_ensembles.measuring.planning.prediction import Range
 from triton_ensembles.measuring.planning.transients import Deploy
 from triton_ensembles.measuring.profiling.profile import Profile
@@ -97,28 +97,22 @@ def _conclusion(plan: Plan) -> Iterator[str]:
         return
     yield (
         f"the cheapest for {plan.goal}: {_name(best)}, {_sum(best.month)} a month "
-        f"({_sum(best.price.dollars * best.count * HOURS_OF_YEAR)} a year of {HOURS_OF_YEAR} hours), up to "
+        f"({_sum(best.price.year(best.count))} a year of {HOURS_OF_YEAR} hours), up to "
         f"about {float(f'{plan.most:.2g}'):g} requests/s"
     )
 
 
 def _against(plan: Plan) -> Iterator[str]:
     models = len(plan.traffic.rates)
-    for dedicated in plan.dedicated:
-        name = f"{dedicated.host.name} {dedicated.form}".rstrip()
-        if not dedicated.instances:
-            yield f"one endpoint for each of {models} models on {name}: none meets the goal at any load"
-            continue
+    for name, price in plan.dedicated.items():
         yield (
-            f"one endpoint for each of {models} models: {dedicated.instances} x {name}, {_sum(dedicated.month)} a "
-            f"month ({_sum(dedicated.year)} a year), nothing cold{_saving(plan.best, dedicated)}"
+            f"one endpoint for each of {models} models: at least {models} x {name}, {_sum(price.month(models))} a "
+            f"month ({_sum(price.year(models))} a year), nothing cold{_saving(plan.best, price.month(models))}"
         )
 
 
-def _saving(best: Choice | None, dedicated: Dedicated) -> str:
-    if best is None or dedicated.month <= 0:
-        return ""
-    share = best.month / dedicated.month
+def _saving(best: Choice | None, month: float) -> str:
+    share = best.month / month if best else 1.0
     return f"; the cheapest above costs {_range(100 * share, 100 * share)} % of it" if share < 1 else ""
 
 
