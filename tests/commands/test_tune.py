@@ -1,6 +1,5 @@
 """The command tune: what it refuses, and one search of a tiny ensemble on the real server."""
 
-import csv
 import json
 import signal
 from pathlib import Path
@@ -100,12 +99,7 @@ def test_a_search_finds_what_is_faster_and_writes_it(project: Path, tmp_path: Pa
     assert {each["concurrency"] for each in present} == {1, 2}
     assert any(each["front"] for each in found["trials"])
     assert found["versions"]["tritonserver"] == "2.51.0" and found["weights"]
-    with (tmp_path / f"{NAME}.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert len(rows) == len(found["trials"])
-    assert {row["first.preferred_batch_size"] for row in rows} == {"", "4"}
     assert json.loads((tmp_path / f"{NAME}.json").read_text())["best"] == found["best"]
-    assert (tmp_path / f"{NAME}.png").read_bytes().startswith(b"\x89PNG")
     assert not list((project / "build" / "cpu").glob(".*.tune"))
 
 

@@ -1,7 +1,7 @@
 """``tune``"""
 
+import json
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import click
@@ -12,12 +12,12 @@ from triton_ensembles.commands.common import option_values, options, request_opt
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.builds import build_all, timed_progress
 from triton_ensembles.ground.errors import shown
+from triton_ensembles.ground.files import write_file
 from triton_ensembles.measuring.perf.sweep import Load
-from triton_ensembles.measuring.perf.sweep_report import write_report
 from triton_ensembles.measuring.tuning.goal import Goal
 from triton_ensembles.measuring.tuning.tune import Limits, read_subject
 from triton_ensembles.measuring.tuning.tune import tune as search
-from triton_ensembles.measuring.tuning.tuning_report import TuningReport, csv_rows, tables
+from triton_ensembles.measuring.tuning.tuning_report import TuningReport, tables
 
 _goal = options.collected(
     Goal,
@@ -101,21 +101,20 @@ def tune(
         subject.files.refuse_unwritable()
     (built,) = build_all((name,), weights, served)
     report = search(subject, built, weights, limits, load=load, progress=timed_progress(name))
-    from triton_ensembles.measuring.tuning.plot import draw  # matplotlib takes a second to load
-
     output = output or places.reports / "tune" / (served.name if served.fuses else "")
-    files = write_report(name, output, csv_rows(report), report.document(), partial(draw, report))
+    file = output / f"{name}.json"
+    write_file(file, json.dumps(report.document(), indent=2, ensure_ascii=False) + "\n")
     written = subject.files.write(report.outcome.best) if write and report.outcome.proven else []
     output_of.document(report.document() | {"written": [str(path) for path in written]})
-    _print(report, files, written)
+    _print(report, file, written)
     if report.outcome.interrupted:
         raise KeyboardInterrupt
 
 
-def _print(report: TuningReport, files: Sequence[Path], written: Sequence[Path]) -> None:
+def _print(report: TuningReport, file: Path, written: Sequence[Path]) -> None:
     output_of.result(f"\n{report.name}", bold=True)
     output_of.result(tables(report))
-    output_of.result("  ".join(shown(path) for path in files))
+    output_of.result(shown(file))
     if report.diff:
         output_of.result(f"\n{report.diff}".rstrip("\n"))
     if written:

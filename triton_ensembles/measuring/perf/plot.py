@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure  # without pyplot: no global state, no display
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from triton_ensembles.measuring.perf.sweep_report import Conditions, Report
+from triton_ensembles.measuring.perf.sweep_report import Report
 
-INK = "#333333"
-GRAY = "#c8c8c8"
+_INK = "#333333"
+_GRAY = "#c8c8c8"
 _PALE = "#e6e6e6"
 _PROTOCOLS = {"grpc": "gRPC", "http": "HTTP"}
-_LABEL: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": INK}
+_LABEL: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": _INK}
 SMALLEST_LABEL = 0.06  # of a bar's height; thinner parts get no number
 
 
@@ -28,13 +28,15 @@ def draw(report: Report, path: Path) -> None:
     _throughput(above.add_subplot(1, 2, 1), report)
     _latency(above.add_subplot(1, 2, 2), report)
     _shares(below.add_subplot(), report)
-    save(figure, report, path)
+    _save(figure, report, path)
 
 
-def save(figure: Figure, measured: Conditions, path: Path) -> None:
+def _save(figure: Figure, measured: Report, path: Path) -> None:
     """Write the figure as a PNG with the conditions of the measurement: above in a title, below in full."""
     rows = "1 row" if measured.batch == 1 else f"{measured.batch} rows"
-    figure.suptitle(f"{measured.name}: {rows} per request over {_PROTOCOLS[measured.protocol]}", fontsize=14, color=INK)
+    figure.suptitle(
+        f"{measured.name}: {rows} per request over {_PROTOCOLS[measured.protocol]}", fontsize=14, color=_INK
+    )
     machine = measured.machine
     figure.supxlabel(
         f"{machine['cores']} cores of {machine['processor']}, tritonserver {measured.versions['tritonserver']}, "
@@ -43,15 +45,6 @@ def save(figure: Figure, measured: Conditions, path: Path) -> None:
         color="#777777",
     )
     figure.savefig(path, format="png", metadata={"Software": None})
-
-
-def logarithmic_latency(axes: Axes, low_ms: float, high_ms: float) -> None:
-    """Give the axes a logarithmic y axis with plain numbers."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_ylim(low_ms, high_ms)
 
 
 def _throughput(axes: Axes, report: Report) -> None:
@@ -72,7 +65,11 @@ def _latency(axes: Axes, report: Report) -> None:
         axes.annotate(f"{point.client.p50_ms:.0f}", (place, point.client.p50_ms), (0, -14), **_LABEL)
     low = min(point.client.p50_ms for point in report.points)
     high = max(point.client.p99_ms for point in report.points)
-    logarithmic_latency(axes, low / 2, high * 2)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylim(low / 2, high * 2)
     axes.legend(loc="upper left", frameon=False)
     _label_axes(axes, report, "latency, ms (logarithmic)")
 
@@ -88,7 +85,7 @@ def _shares(axes: Axes, report: Report) -> None:
             if share >= SMALLEST_LABEL:
                 box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
                 number = f"{times[place]:.1f}"
-                axes.text(place, bottom + share / 2, number, ha="center", va="center", fontsize=8, color=INK, bbox=box)
+                axes.text(place, bottom + share / 2, number, ha="center", va="center", fontsize=8, color=_INK, bbox=box)
         bottoms = [bottom + share for bottom, share in zip(bottoms, shares, strict=True)]
     for place, point in enumerate(report.points):
         batches = " / ".join(f"{step.batch:.1f}" for step in point.steps)
@@ -117,7 +114,7 @@ def _parts(report: Report) -> Iterator[tuple[list[float], dict[str, Any]]]:
         if waited := [time.queue_ms for time in times if time.queue_ms is not None]:
             yield waited, {"label": f"{step}: queue", "color": pale, "hatch": "////"}
         yield ([time.compute_ms for time in times], {"label": f"{step}: compute", "color": (red, green, blue)})
-    yield [point.rest_ms for point in report.points], {"label": "client, network, scheduler", "color": GRAY}
+    yield [point.rest_ms for point in report.points], {"label": "client, network, scheduler", "color": _GRAY}
 
 
 def _label_axes(axes: Axes, report: Report, title: str) -> None:
@@ -125,5 +122,5 @@ def _label_axes(axes: Axes, report: Report, title: str) -> None:
     axes.set_xticks(range(len(points)), [str(point.client.concurrency) for point in points])
     axes.set_xlim(-0.6, len(points) - 0.4)
     axes.set_xlabel("concurrent requests")
-    axes.set_title(title, fontsize=11, loc="left", color=INK)
+    axes.set_title(title, fontsize=11, loc="left", color=_INK)
     axes.spines[["top", "right"]].set_visible(False)

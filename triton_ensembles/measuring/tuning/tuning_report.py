@@ -1,4 +1,4 @@
-"""The result of a search: for people, and as the rows and the values of its files."""
+"""The result of a search: for people, and as the content of its file."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -69,21 +69,6 @@ class TuningReport(Conditions):
             "settings_median": asdict(median_point(final.points)),
             "present_median": asdict(median_point(final.references)),
         }
-
-
-def csv_rows(report: TuningReport) -> list[list[str]]:
-    """The header and one row for each candidate and concurrency; a column for each setting."""
-    names = [setting.name for setting in report.settings]
-    rows = [["concurrency", "throughput", "p50_ms", "p99_ms", "rounds", "front", "dropped", *names]]
-    records = report.outcome.records
-    on_front = set(records.front())
-    for trial in records.trials():
-        point, dropped = trial.point, records.dropped.get(trial.candidate, "")
-        values = [trial.candidate.value(setting) for setting in report.settings]
-        numbers = [f"{value:.3f}" for value in (point.throughput, point.p50_ms, point.p99_ms)]
-        marks = [str(trial.rounds), "yes" if trial in on_front else "", dropped]
-        rows.append([str(point.concurrency), *numbers, *marks, *("" if cell is None else str(cell) for cell in values)])
-    return rows
 
 
 def tables(report: TuningReport) -> str:
