@@ -1,9 +1,12 @@
 """The real command and a real language client: what somebody sees in an editor."""
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -280,12 +283,42 @@ async def test_a_recipe_and_a_step_are_checked_too(tmp_path: Path) -> None:
         await here.until(lambda: not any("nonsense" in fault.message for fault in here.faults[recipe]))
 
 
-def test_ctrl_c_and_the_end_of_the_editor_end_it(tmp_path: Path) -> None:
-    """Otherwise servers of editors that have crashed fill the memory."""
-    command = [sys.executable, "-m", "triton_ensembles", "lsp"]
+@pytest.fixture
+def running(models: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The server of an editor that has opened a file with a fault, and has its answer."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, cwd=tmp_path, env=environment, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    assert not done.stdout
+    command, pipe = [sys.executable, "-m", "triton_ensembles", "lsp"], subprocess.PIPE
+    document = {"uri": (models / "both" / CONFIG).as_uri(), "languageId": "pbtxt", "version": 0, "text": MISSPELT}
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=models) as server:
+        assert server.stdin and server.stdout
+        for message in (
+            {"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}},
+            {"method": "textDocument/didOpen", "params": {"textDocument": document}},
+        ):
+            body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+            server.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+            server.stdin.flush()
+        said = b""
+        while b"step-output-unknown" not in said:
+            more = os.read(server.stdout.fileno(), 1 << 16)
+            assert more, "it has ended"
+            said += more
+        yield server
+        server.kill()
+
+
+@pytest.mark.parametrize(("number", "word"), [(signal.SIGINT, b"Ctrl-C"), (signal.SIGTERM, b"SIGTERM")])
+def test_a_signal_ends_it(running: subprocess.Popen[bytes], number: signal.Signals, word: bytes) -> None:
+    """Otherwise a server that somebody started in a terminal stays until the terminal is closed."""
+    running.send_signal(number)
+    assert running.wait(120) == 128 + number
+    assert running.stderr and running.stderr.read() == b"stopped by " + word + b"\n"
+
+
+def test_the_death_of_the_editor_ends_it(running: subprocess.Popen[bytes]) -> None:
+    """Otherwise servers of editors that have crashed fill the memory."""
+    assert running.stdin and running.stdout and running.stderr
+    running.stdout.close()
+    running.stdin.close()
+    assert running.wait(120) == 0
+    assert running.stderr.read() == b""

@@ -15,4 +15,4 @@ def lsp_command() -> None:
 
     docs/editors.md has the lines for VS Code, Neovim, Helix, Zed and PyCharm.
     """
-    make_server().start_io()
+    make_server().serve()

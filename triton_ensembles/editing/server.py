@@ -1,6 +1,7 @@
 """The language server: what editors send and get, over :mod:`pygls`."""
 
 import asyncio
+import io
 import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from lsprotocol import types as lsp
 from pygls import uris
 from pygls.lsp.server import LanguageServer
+from typing_extensions import override
 
 from triton_ensembles.checking.fault import Edit, Fault, Severity
 from triton_ensembles.editing.cursor import cursor_at
@@ -15,6 +17,7 @@ from triton_ensembles.editing.desk import Desk
 from triton_ensembles.editing.edited import EditedRepository
 from triton_ensembles.editing.names import Meant, meant, meant_in_python
 from triton_ensembles.editing.positions import Positions
+from triton_ensembles.editing.standard_input import StandardInput
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.version import __version__
 
@@ -36,6 +39,16 @@ class Server(LanguageServer):
         self.desk = Desk()
         self._shown: dict[Path, set[str]] = {}  # the files of each repository whose faults the editor has
         self._timer: asyncio.TimerHandle | None = None
+        self._input = StandardInput()
+
+    def serve(self) -> None:
+        """Answer over standard input and output until either ends, or a signal comes."""
+        self.start_io(stdin=io.BufferedReader(self._input))
+
+    @override
+    def shutdown(self) -> None:
+        self._input.end()
+        super().shutdown()  # type: ignore[no-untyped-call]
 
     def edit(self, uri: str, *, on_disk: bool) -> None:
         """Take over the text of an open file, and check it soon."""
