@@ -228,9 +228,14 @@ def numpy_to_triton_type(data_type: Any) -> int | Any:
 
 def serialize_byte_tensor(input_tensor: NDArray[Any]) -> Any: ...
 def deserialize_bytes_tensor(encoded_tensor: bytes | NDArray[Any]) -> NDArray[Any]: ...
+def get_model_dir() -> str:
+    """Since 23.07."""
 
-# All of these since 23.07; models are loaded and unloaded only with --model-control-mode=explicit.
-def get_model_dir() -> str: ...
-def load_model(model_name: str, config: str = "", files: Mapping[str, bytes] | None = None) -> None: ...
-def unload_model(model_name: str, unload_dependents: bool = False) -> None: ...
-def is_model_ready(model_name: str, model_version: str = "") -> bool: ...
+def load_model(model_name: str, config: str = "", files: Mapping[str, bytes] | None = None) -> None:
+    """Since 23.07; only with --model-control-mode=explicit."""
+
+def unload_model(model_name: str, unload_dependents: bool = False) -> None:
+    """Since 23.07; only with --model-control-mode=explicit."""
+
+def is_model_ready(model_name: str, model_version: str = "") -> bool:
+    """Since 23.07."""

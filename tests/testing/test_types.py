@@ -16,7 +16,9 @@ import pytest
 from checkout import ENSEMBLES, ROOT
 from tests.files import write_files
 from tests.running import serving
+from triton_ensembles.checking.python.objects import Kind
 from triton_ensembles.checking.registry import RULES
+from triton_ensembles.checking.rules.model_py import arguments, names, objects
 from triton_ensembles.server.triton_server import TritonServer
 
 STUBS = ROOT / "triton_python_backend_utils-stubs"
@@ -163,6 +165,37 @@ def test_parameters_and_defaults_are_those_of_the_real_stub(real: dict[str, Any]
     assert compared > 60
 
 
+def releases() -> dict[str, str]:
+    """The release that the stub package names for what is not in all of them."""
+    text = (STUBS / "__init__.pyi").read_text()
+    found = dict(re.findall(r"^(\w+): .*# since (\d\d\.\d\d)", text, re.MULTILINE))
+    for node in ast.parse(text).body:
+        about = ast.get_docstring(node) if isinstance(node, ast.ClassDef | ast.FunctionDef) else None
+        if since := re.match(r"Since (\d\d\.\d\d)", about or ""):
+            found[node.name] = since[1]
+    return found
+
+
+def test_the_checker_knows_the_same_names_parameters_and_releases() -> None:
+    """Otherwise `check` refuses what an editor offers, or an editor underlines what `check` accepts."""
+    mine = written()
+    modules = {"json", "np", "shared_memory", "struct"}  # which NVIDIA's file imports
+    assert releases() == names._SINCE
+    assert {*mine} - {name for name in mine if name.startswith("_")} == names._NAMES.union(names._SINCE) - modules
+    for owner, members in names._OF_CLASSES.items():
+        assert {*members.split()} == {*mine[owner]} - {"__init__"}, owner
+    for kind, owner in (
+        (Kind.REQUEST, "InferenceRequest"),
+        (Kind.TENSOR, "Tensor"),
+        (Kind.RESPONSE, "InferenceResponse"),
+        (Kind.RESPONSES, "_ResponseIterator"),
+        (Kind.SENDER, "_ResponseSender"),
+    ):
+        assert {*objects._METHODS[kind].split()} == {name for name in mine[owner] if not name.startswith("__")}, owner
+    for owner, parameters in arguments._KEYWORDS.items():
+        assert parameters == {name for name, _ in mine[owner]["__init__"] if name}, owner
+
+
 GOOD = """import numpy as np
 import triton_python_backend_utils as pb_utils
 from triton_python_backend_utils import Tensor
@@ -237,7 +270,9 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def checked(python: Path, folder: Path) -> dict[str, str]:
-    """What mypy and ty say of the files in a folder, by the checker."""
+    """What mypy and ty say of the files in a folder, by the checker, with the settings that the page names."""
+    page = (ROOT / "docs" / "unit-tests.md").read_text()
+    (folder / "pyproject.toml").write_text("".join(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)))
     mypy = [sys.executable, "-m", "mypy", "--python-executable", python / "bin/python", "--check-untyped-defs"]
     mypy += [
         "--ignore-missing-imports",
@@ -262,7 +297,7 @@ def test_type_checkers_find_what_is_wrong(python: Path, tmp_path: Path) -> None:
     """Otherwise it is found when a request fails."""
     write_files(tmp_path, {f"steps/{name}.py": BAD.replace("LINE", line) for name, line in WRONG.items()})
     for checker, said in checked(python, tmp_path / "steps").items():
-        missed = [name for name in WRONG if f"{name}.py:" not in said]
+        missed = [name for name in WRONG if not re.search(rf"^{name}\.py:[\d:]+ error", said, re.MULTILINE)]
         assert missed == [], f"{checker}: {said}"
 
 

@@ -17,7 +17,7 @@ from triton_ensembles.triton.backends import STUB_BRANCHES
 GOOD = class_model()
 _METHODS = {
     Kind.REQUEST: "inputs request_id correlation_id requested_output_names parameters flags set_flags timeout trace "
-    "set_release_flags is_cancelled preferred_memory exec async_exec get_response_sender",
+    "set_release_flags is_cancelled exec async_exec get_response_sender",
     Kind.TENSOR: "name as_numpy shape triton_dtype is_cpu to_dlpack from_dlpack",
     Kind.RESPONSE: "output_tensors has_error error parameters",
     Kind.RESPONSES: "cancel",
