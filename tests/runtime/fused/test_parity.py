@@ -142,6 +142,8 @@ def test_fused_dags_answer_as_drawn(served: Served) -> None:
     for number in served.loaded:
         for request in range(len(served.dags[number].requests)):
             drawn, fused = served.drawn(number, request), served.fused(number, request)
+            order = [tensor.name for tensor in served.dags[number].outputs]  # the drawn form has that of a hash table
+            assert isinstance(fused, tuple) or [*fused] == [name for name in order if name in fused]
             if drawn is None:  # a request that fails can lock 24.10: the rule ensemble-branch of check
                 served.start_drawn_again()
                 continue

@@ -4,19 +4,14 @@ An increment is a message to the server that takes longer than some steps, so th
 times a second, from a thread.
 """
 
-import json
-import os
 import threading
-import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from triton_ensembles.runtime.fused.calls import Metric, MetricFamily
 from triton_ensembles.runtime.fused.ensemble import StepCount
-from triton_ensembles.runtime.fused.plan import BATCHES
 
 _SECONDS = 0.2
 # In the order in which they are sent: whoever has seen the requests has seen the rest.
@@ -53,9 +48,7 @@ class Counters:
         }
         self._latest = {step: deque[float](maxlen=_LATEST) for step in steps}  # microseconds of each request
         self._sums = [[0.0] * len(families) for _ in steps]
-        self._model, self._steps, folder = arguments["model_name"], steps, os.environ.get(BATCHES)
-        name = f"{arguments['model_instance_name']}-{os.getpid()}"
-        self._batches = Path(folder, name) if folder else None
+        self._steps = steps
         self._lock, self._added, self._ended = threading.Lock(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._send_often, daemon=True)
         self._thread.start()
@@ -68,12 +61,6 @@ class Counters:
                 for number, value in enumerate((count.rows, count.executions, count.ns / 1000, count.requests)):
                     sums[number] += value
         self._added.set()
-        if self._batches:
-            spent = [count.ns // max(1, count.requests) for count in counts]  # of each of its requests
-            begin = time.monotonic_ns() - sum(spent)
-            line = {"model": self._model, "begin": begin, "ns": dict(zip(self._steps, spent, strict=True))}
-            with self._batches.open("a") as file:
-                file.write(f"{json.dumps(line)}\n")
 
     def close(self) -> None:
         """Send what is left."""

@@ -16,8 +16,6 @@ from triton_ensembles.runtime.backends.common.model_instance import LoadError
 PLAN = "plan.json"
 DIGEST = "fused_plan"
 """The key in the ``parameters`` of config.pbtxt that holds the sha256 of plan.json."""
-BATCHES = "TRITON_ENSEMBLES_BATCHES"
-"""The variable with a folder: there the worker writes a line about each batch, for ``perf --slowest``."""
 ENSEMBLE = "ensemble"
 """The backend of a step that is an ensemble itself."""
 STEPS = "steps"
@@ -59,7 +57,9 @@ class Plan:
         return (*self.steps, *self.called)
 
     def as_json(self) -> str:
-        return json.dumps(asdict(self), indent=1, sort_keys=True) + "\n"
+        """Return the same text for the same plan; its outputs are in the order of the config, as they are answered."""
+        fields = json.loads(json.dumps(asdict(self), sort_keys=True)) | {"outputs": self.outputs}
+        return json.dumps(fields, indent=1) + "\n"
 
 
 def read_plan(folder: Path, sha256: str) -> Plan:
