@@ -8,7 +8,6 @@ import pytest
 from tests.files import write_files
 from tests.hosting.archives import model, packed
 from tests.pytest_plugin.conftest import Run
-from triton_ensembles.endpoint.local import LocalEndpoint
 
 _ASK = """
 import json, os, subprocess, sys
@@ -147,35 +146,3 @@ def test_a_single_model_endpoint(project: Path, run: Run) -> None:
             assert sagemaker_endpoint.deploy("pair.tar.gz", single=True, environment=named)
     """
     run(_ASK + dedent(code)).assert_outcomes(passed=2)
-
-
-@pytest.mark.slow
-def test_what_an_endpoint_that_runs_already_holds_stays(run: Run, tmp_path: Path) -> None:
-    code = """
-        from triton_ensembles.pytest_plugin import factories
-
-        running = factories.sagemaker_endpoint("sagemaker_endpoint_noproc")
-        aws_itself = factories.sagemaker_endpoint_noproc(url="https://api.sagemaker.us-east-1.amazonaws.com")
-        absent_noproc = factories.sagemaker_endpoint_noproc(url="http://127.0.0.1:1")
-        absent = factories.sagemaker_endpoint("absent_noproc")
-
-        @pytest.mark.parametrize("number", range(4))
-        def test_clean(running, number):
-            s3 = running.client("s3")
-            assert [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]] == ["theirs"]
-            assert [entry["Key"] for entry in s3.list_objects_v2(Bucket="theirs")["Contents"]] == ["object"]
-            s3.put_object(Bucket="theirs", Key="another", Body=b"")
-            s3.create_bucket(Bucket="ours")
-
-        def test_another(aws_itself): ...
-        def test_absent(absent): ...
-    """
-    with LocalEndpoint(tmp_path / "endpoint") as local:
-        s3 = local.client("s3")
-        s3.create_bucket(Bucket="theirs")
-        s3.put_object(Bucket="theirs", Key="object", Body=b"1")
-        result = run(_ASK + dedent(code), f"--sagemaker-endpoint-url={local.url}", "-n", "2")
-        result.assert_outcomes(passed=4, errors=2)
-        for reason in ("tests must not reach AWS; give that", "no endpoint answers at http://127.0.0.1:1; start it"):
-            result.stdout.fnmatch_lines([f"E *{reason}*"])
-        assert [entry["Key"] for entry in s3.list_objects_v2(Bucket="theirs")["Contents"]] == ["object"]

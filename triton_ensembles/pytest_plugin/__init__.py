@@ -27,10 +27,8 @@ __all__ = [
     "pytest_runtest_makereport",
     "pytest_runtest_protocol",
     "sagemaker_endpoint",
-    "sagemaker_endpoint_noproc",
     "sagemaker_endpoint_proc",
     "triton_server",
-    "triton_server_noproc",
     "triton_step",
 ]
 
@@ -39,8 +37,6 @@ __all__ = [
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 triton_server = factories.triton_server()
-triton_server_noproc = factories.triton_server_noproc()
 triton_step = factories.triton_step()
 sagemaker_endpoint_proc = factories.sagemaker_endpoint_proc()
-sagemaker_endpoint_noproc = factories.sagemaker_endpoint_noproc()
 sagemaker_endpoint = factories.sagemaker_endpoint("sagemaker_endpoint_proc")

@@ -1,25 +1,19 @@
-"""The local endpoints that tests may share: a process of the run's own, and one that runs already."""
+"""The local endpoint that the tests of a run share."""
 
 from __future__ import annotations
 
-import hashlib
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import Self
-from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.endpoint.running import RunningEndpoint
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import locked
 from triton_ensembles.pytest_plugin.contents import Contents
-
-_HOSTS = ("127.0.0.1", "localhost", "::1")  # the only ones that a local endpoint answers
 
 
 class OwnEndpoint(RunningEndpoint):
@@ -77,32 +71,3 @@ class OwnEndpoint(RunningEndpoint):
         if local is not None and local.alive():
             with suppress(TimeoutExpired):
                 local.stop()
-
-
-class SharedEndpoint(RunningEndpoint):
-    """An endpoint that runs already. One test at a time has it, of all workers and runs on this machine. Raises
-    :class:`EnsembleError`: the URL is not one of this machine."""
-
-    def __init__(self, url: str, region: str) -> None:
-        if urlsplit(url).hostname not in _HOSTS or urlsplit(url).scheme != "http":
-            message = f"{url} is not the URL of a local endpoint: tests must not reach AWS"
-            cure = "give that which `triton-ensembles endpoint` prints, such as http://127.0.0.1:8080"
-            raise EnsembleError(message, cure=cure)
-        super().__init__(url.rstrip("/"), region)
-        name = hashlib.sha256(self.url.encode()).hexdigest()[:16]
-        self._lock = Path(tempfile.gettempdir()) / f"triton-ensembles-pytest-{name}.lock"
-
-    @contextmanager
-    def emptied(self) -> Iterator[None]:
-        """Remove, at the end of this block, what was created in it; what was there before stays. Raises
-        :class:`EnsembleError`: no endpoint answers."""
-        __tracebackhide__ = True
-        with locked(self._lock):
-            contents = Contents(self)
-            try:
-                before = contents.listed()
-            except BotoCoreError as error:
-                cure = "start it with `triton-ensembles endpoint`, or give its URL with --sagemaker-endpoint-url"
-                raise EnsembleError(f"no endpoint answers at {self.url}", cure=cure) from error
-            yield
-            contents.remove_others(before)

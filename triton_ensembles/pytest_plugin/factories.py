@@ -1,4 +1,4 @@
-"""Makes the fixtures: processes of one's own, processes that run already, and what tests get of them.
+"""Makes the fixtures: processes of one's own, and what tests get of them.
 
     from triton_ensembles.pytest_plugin import factories
 
@@ -23,9 +23,8 @@ from triton_ensembles.pytest_plugin.fixture_settings import setting
 from triton_ensembles.pytest_plugin.log_report import logs_of
 
 if TYPE_CHECKING:
-    from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint, SharedEndpoint
+    from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint
     from triton_ensembles.pytest_plugin.rehearsal import Rehearsal
-    from triton_ensembles.pytest_plugin.running_server import RunningServers
     from triton_ensembles.pytest_plugin.servers import Servers
     from triton_ensembles.testing import Step
 
@@ -76,29 +75,6 @@ def triton_step(*, seconds: float = 60.0) -> Callable[..., Any]:
     return triton_step
 
 
-def triton_server_noproc(
-    *, url: str | None = None, grpc_url: str | None = None, metrics_url: str | None = None
-) -> Callable[..., Any]:
-    """A fixture as ``triton_server`` for a tritonserver that runs already, such as one in NVIDIA's container: its
-    addresses for HTTP (``127.0.0.1:8000``), gRPC and metrics."""
-
-    @pytest.fixture(scope="session")
-    def triton_server_noproc(request: pytest.FixtureRequest) -> RunningServers:
-        """triton_server_noproc(path, ...): the tritonserver that runs already and serves models of these names."""
-        from triton_ensembles.pytest_plugin.running_server import RunningServer, RunningServers
-
-        config = request.config
-        return RunningServers(
-            RunningServer(
-                setting(config, "triton_server_url", url),
-                setting(config, "triton_server_grpc_url", grpc_url),
-                setting(config, "triton_server_metrics_url", metrics_url),
-            )
-        )
-
-    return triton_server_noproc
-
-
 def sagemaker_endpoint_proc(
     *, memory_budget: str | None = None, disk_budget: str | None = None, region: str | None = None
 ) -> Callable[..., Any]:
@@ -126,24 +102,6 @@ def sagemaker_endpoint_proc(
             yield endpoint
 
     return sagemaker_endpoint_proc
-
-
-def sagemaker_endpoint_noproc(*, url: str | None = None, region: str | None = None) -> Callable[..., Any]:
-    """A fixture for a local endpoint that runs already: ``triton-ensembles endpoint`` at ``url``, such as
-    ``http://127.0.0.1:8080``, started with ``region``."""
-
-    @pytest.fixture(scope="session")
-    def sagemaker_endpoint_noproc(request: pytest.FixtureRequest) -> SharedEndpoint:
-        """The local endpoint that runs already. What it holds stays; what a test adds is removed after it."""
-        __tracebackhide__ = True
-        require("serve", "sagemaker_endpoint")
-        from triton_ensembles.pytest_plugin.endpoints import SharedEndpoint
-
-        config = request.config
-        chosen = setting(config, "sagemaker_endpoint_url", url)
-        return SharedEndpoint(chosen, setting(config, "sagemaker_endpoint_region", region))
-
-    return sagemaker_endpoint_noproc
 
 
 def sagemaker_endpoint(process: str = "sagemaker_endpoint_proc") -> Callable[..., Any]:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from triton_ensembles.server.ports import LOOPBACK, Ports
-
 # The name in the configuration file, its default, and the help; on the command line the name has dashes.
 _SETTINGS = {
     "triton_server_arguments": ("", "Further flags of tritonserver, such as '--log-verbose=1'."),
-    "triton_server_url": (f"{LOOPBACK}:{Ports.http}", "The HTTP address of a tritonserver that runs already."),
-    "triton_server_grpc_url": (f"{LOOPBACK}:{Ports.grpc}", "Its gRPC address."),
-    "triton_server_metrics_url": (f"{LOOPBACK}:{Ports.metrics}", "The address of its metrics."),
     "sagemaker_endpoint_memory_budget": ("8G", "Memory of each instance of an endpoint."),
     "sagemaker_endpoint_disk_budget": ("32G", "Disk space of each instance of an endpoint."),
     "sagemaker_endpoint_region": ("us-east-1", "The region of endpoints and clients."),
-    "sagemaker_endpoint_url": ("http://127.0.0.1:8080", "The URL of a local endpoint that runs already."),
 }
 
 

@@ -20,7 +20,7 @@ from triton_ensembles.deploy.rehearsal import fill_bucket, start, variables_alon
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import RECIPE
-from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint, SharedEndpoint
+from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint
 from triton_ensembles.serving.served import as_written, built_of, served
 from triton_ensembles.triton.destination import SingleModel
 
@@ -51,7 +51,7 @@ _CONFIG = {"retries": {"mode": "standard", "total_max_attempts": 1}, "read_timeo
 class Rehearsal:
     """Value of the fixture ``sagemaker_endpoint``."""
 
-    def __init__(self, endpoint: OwnEndpoint | SharedEndpoint, root: Path, scratch: pytest.TempPathFactory) -> None:
+    def __init__(self, endpoint: OwnEndpoint, root: Path, scratch: pytest.TempPathFactory) -> None:
         self._endpoint = endpoint
         self._root = root
         self._scratch = scratch
@@ -127,7 +127,7 @@ class Rehearsal:
 
 @contextmanager
 def rehearsal(
-    endpoint: OwnEndpoint | SharedEndpoint, root: Path, scratch: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    endpoint: OwnEndpoint, root: Path, scratch: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Rehearsal]:
     """The endpoint for one test. What the test creates is removed at the end. Until ``monkeypatch`` is undone, every
     client of boto3 that is made goes to this endpoint: also one of the code under test, or of a program that it starts.
