@@ -12,12 +12,10 @@ from typing import Any
 
 import pytest
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
 
 from checkout import ENSEMBLES, ROOT
 from tests.editing.editor import Editor, editor, place_of
 from tests.editing.pieces import ensemble, write_models
-from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.fault import Edit, with_edits
 from triton_ensembles.triton.model_config import CONFIG
 
@@ -221,32 +219,6 @@ async def test_a_definition_is_the_line_of_the_other_config(models: Path) -> Non
         found = await defined(here, code, place_of(code.read_text(), 'Tensor("OUT"', 8))
         assert found
         assert (found.uri, found.range.start.line) == (scale.as_uri(), outputs.line)
-
-
-async def test_a_tensor_gets_another_name_wherever_it_is_used(models: Path) -> None:
-    """Otherwise somebody who renames a tensor by its first place breaks the ensemble, or another one."""
-    shift, both = models / "shift" / CONFIG, models / "both" / CONFIG
-    async with editor(models) as here:
-        here.open(both)
-        rename = here.client.text_document_rename_async
-        at = place_of(BOTH, 'key: "X", value: "T1"', 6)  # the input of shift
-        edits = await here.ask(rename, lsp.RenameParams, both, at, new_name="VALUES")
-        changed = {Path(uri.removeprefix("file://")) for uri in edits.changes}
-        assert changed == {both, shift, models / "shift" / "1" / "model.py"}
-        at = place_of(BOTH, '"T1"', 1)
-        between = await here.ask(rename, lsp.RenameParams, both, at, new_name="SCALED")
-        assert len(between.changes[both.as_uri()]) == 2
-        for place, name, says in (
-            (place_of(BOTH, '"T1"', 1), "X", "has a tensor 'X' already"),
-            (place_of(BOTH, 'key: "X", value: "X"', 6), "VALUES", "caller"),  # whose model.py names it otherwise
-            (place_of(BOTH, '"T1"', 1), 'a"b', "cannot be written"),
-        ):
-            with pytest.raises(JsonRpcException, match=says):
-                await here.ask(rename, lsp.RenameParams, both, place, new_name=name)
-        for uri, of_file in edits.changes.items():
-            file = Path(uri.removeprefix("file://"))
-            file.write_text(after(file.read_text(), of_file))
-        assert not check([models]).faults
 
 
 async def test_files_that_others_write_or_remove_count(models: Path) -> None:

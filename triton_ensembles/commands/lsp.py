@@ -11,7 +11,7 @@ def lsp_command() -> None:
 
     It is a server of the Language Server Protocol, for config.pbtxt, model.py, ensemble.toml and the files beside them:
     faults while they are typed, exact fixes, what fields, values and rules mean, completion of fields, values, models
-    and tensors, the definition of a model or tensor, and other names for tensors. It writes no file.
+    and tensors, and the definition of a model or tensor. It writes no file.
 
     docs/editors.md has the lines for VS Code, Neovim, Helix, Zed and PyCharm.
     """

@@ -1,7 +1,7 @@
 """A repository of which some files are open in an editor: their texts win over the files."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,11 +42,6 @@ class EditedRepository:
     def fixed(self, faults: Iterable[Fault]) -> tuple[Fault, ...]:
         """Return those of ``faults`` whose edits are proven to be exact, as ``check --fix`` proves them."""
         return exact_fixes([self.repository], faults, lambda changed: _faults(changed[0], self._found)).faults
-
-    def faults_with(self, texts: Mapping[str, str], model: Model) -> list[Fault]:
-        """Return the faults of ``model`` and of all that depends on it, if files had these texts."""
-        changed = self.repository.with_texts(texts)
-        return _faults(changed, related(changed, [model.folder]))
 
     def model_of(self, path: str) -> Model | None:
         """Return the model that the file at ``path``, within the repository, belongs to."""

@@ -4,7 +4,7 @@ from triton_ensembles.checking.explanation import explain
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.checking.text.tokens import Kind
 from triton_ensembles.editing.cursor import Cursor
-from triton_ensembles.editing.names import Meant, described, places_of
+from triton_ensembles.editing.names import Meant, described, place_of
 from triton_ensembles.triton.model_config_fields import meaning_of_field, meaning_of_value, type_of_field
 
 
@@ -42,5 +42,5 @@ def _of_tensor(model: Model, name: str) -> str:
     for kind in ("input", "output"):
         if about := described(getattr(model.file.config, kind)).get(name):
             return f"{kind} `{name}` of `{model.folder}`: {about}"
-    is_named = next(places_of(Meant(model, name)), None)
+    is_named = place_of(Meant(model, name))
     return f"tensor `{name}` between the steps of `{model.folder}`" if is_named else ""

@@ -1,7 +1,7 @@
-"""What a name in a config.pbtxt stands for, which names may stand there, and where else a tensor is named."""
+"""What a name in a config.pbtxt stands for, which names may stand there, and where a tensor comes from."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from triton_ensembles.checking.config_tensors import type_name
@@ -11,7 +11,6 @@ from triton_ensembles.editing.cursor import Cursor
 
 _TEXT = re.compile(r"([\"'])([^\"'\n]+)\1")
 _STEP = ("ensemble_scheduling", "step")
-_KINDS = ("input", "output")
 
 
 class Meant(NamedTuple):
@@ -41,7 +40,7 @@ def meant_in_python(model: Model, text: str, offset: int) -> Meant | None:
     """Return the input or output of ``model`` that a text in its model.py at ``offset`` is the name of."""
     start = text.rfind("\n", 0, offset) + 1
     for match in _TEXT.finditer(text, start, text.find("\n", offset) % (len(text) + 1)):
-        if match.start() <= offset <= match.end() and next(places_of(named := Meant(model, match[2])), None):
+        if match.start() <= offset <= match.end() and place_of(named := Meant(model, match[2])):
             return named
     return None
 
@@ -69,28 +68,25 @@ def described(tensors: Sequence[Any]) -> dict[str, str]:
     return {each.name: f"{type_name(each.data_type)} [ {', '.join(map(str, each.dims))} ]" for each in tensors}
 
 
-def places_of(tensor: Meant) -> Iterator[tuple[Model, Path]]:
-    """Yield where configs name a tensor: first where it comes from, and last the keys of those that use its model."""
-    model, name = tensor
-    config, steps = model.file.config, model.file.config.ensemble_scheduling.step
-    tensors = [(kind, n, each) for kind in _KINDS for n, each in enumerate(getattr(config, kind))]
-    declared = [(kind, n, "name") for kind, n, each in tensors if each.name == name]
+def place_of(named: Meant) -> Path | None:
+    """Return the place in a model's config where one of its tensors comes from, None for a tensor that it does not
+    have: an input, the step that writes it, else one that reads it, or the output; of a model itself the whole."""
+    model, name = named
+    if not name:
+        return ()
+    config, steps = model.file.config, enumerate(model.file.config.ensemble_scheduling.step)
+    maps = [(number, field, getattr(step, field)) for number, step in steps for field in ("output_map", "input_map")]
     values = [
         (*_STEP, number, field, key, "value")
-        for field in ("output_map", "input_map")
-        for number, step in enumerate(steps)
-        for key, value in sorted(getattr(step, field).items())
+        for number, field, tensors in sorted(maps, key=lambda each: each[1], reverse=True)
+        for key, value in sorted(tensors.items())
         if value == name
     ]
-    inputs = [path for path in declared if path[0] == "input"]
-    yield from ((model, path) for path in (*inputs, *values, *declared[len(inputs) :]))
-    warmups = enumerate(config.model_warmup)
-    yield from ((model, ("model_warmup", n, "inputs", name, "key")) for n, each in warmups if name in each.inputs)
-    for user in model.repository.models_read if declared else ():
-        for number, step in enumerate(user.file.config.ensemble_scheduling.step):
-            for kind in _KINDS if step.model_name == model.folder else ():
-                if name in getattr(step, f"{kind}_map") and any(path[0] == kind for path in declared):
-                    yield user, (*_STEP, number, f"{kind}_map", name, "key")
+    inputs, outputs = (
+        [(kind, number, "name") for number, each in enumerate(getattr(config, kind)) if each.name == name]
+        for kind in ("input", "output")
+    )
+    return next(iter([*inputs, *values, *outputs]), None)
 
 
 def step_model(model: Model, number: int) -> Model | None:

@@ -3,7 +3,7 @@
 import asyncio
 import io
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from lsprotocol import types as lsp
@@ -11,7 +11,7 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 from typing_extensions import override
 
-from triton_ensembles.checking.fault import Edit, Fault, Severity
+from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.editing.cursor import cursor_at
 from triton_ensembles.editing.desk import Desk
 from triton_ensembles.editing.edited import EditedRepository
@@ -93,14 +93,6 @@ class Server(LanguageServer):
                 if _before(shown.range.start, wanted.end) and _before(wanted.start, shown.range.end):
                     found.append((fault, shown))
         return found
-
-    def changes(self, edited: EditedRepository, edits: Mapping[str, Iterable[Edit]]) -> dict[str, list[lsp.TextEdit]]:
-        """Return the edits of each file, by its path in the repository, as an editor makes them."""
-        return {
-            uri_of(edited.path / path): [lsp.TextEdit(range_of(edit.start, edit.end), edit.text) for edit in of_file]
-            for path, of_file in edits.items()
-            for range_of in [self.positions(edited, path).range]
-        }
 
     def find(self, uri: str) -> tuple[EditedRepository, str] | None:
         """Return the repository of an open file, checked with the latest letters, and the file's path there."""
