@@ -10,7 +10,7 @@ from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.read import FileReader
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.runtime.fused.plan import PLAN, STEPS
-from triton_ensembles.triton.model_formats import AOTI, FORMATS, ONNX, ModelFormat
+from triton_ensembles.triton.model_formats import FORMATS, ONNX, ModelFormat
 
 _SUFFIXES = tuple(form.suffix for form in FORMATS if form.made)
 _LARGEST_DATA = 1 << 20  # bytes
@@ -84,6 +84,6 @@ def files_read(model: Model, backend: str) -> Iterator[tuple[str, ModelFile]]:
 
 def _format(backend: Backend, path: str) -> ModelFormat | None:
     """Return the format that the backend expects of its own file, whatever it is called."""
-    if path.partition("/")[2].partition("/")[0] != backend.file or backend.file.endswith(AOTI.suffix):
+    if path.partition("/")[2].partition("/")[0] != backend.file:
         return None
     return next((form for form in FORMATS if form.platform and form.platform == backend.platform), None)

@@ -43,11 +43,10 @@ SAVED_MODEL = ModelFormat(
 PLAN = ModelFormat(".plan", "a TensorRT plan", "tensorrt", "tensorrt_plan")
 OPENVINO = ModelFormat(".xml", "an OpenVINO model", "openvino")
 TORCHSCRIPT = ModelFormat(".pt", "a TorchScript module", "pytorch", "pytorch_libtorch")
-AOTI = ModelFormat(".pt2", "a package of AOTInductor", "pytorch")
 DALI = ModelFormat(".dali", "a serialized DALI pipeline", "dali")
 PYTHON = ModelFormat(".py", "a Python model", "python", made=False)
 
-FORMATS = (GRAPHDEF, SAVED_MODEL, PLAN, ONNX, OPENVINO, TORCHSCRIPT, AOTI, PYTHON, DALI)
+FORMATS = (GRAPHDEF, SAVED_MODEL, PLAN, ONNX, OPENVINO, TORCHSCRIPT, PYTHON, DALI)
 TENSORFLOW = {form.platform: form for form in (SAVED_MODEL, GRAPHDEF)}
 PLATFORMS = {form.platform: form.backend for form in FORMATS if form.platform}
 """The backend of each platform."""

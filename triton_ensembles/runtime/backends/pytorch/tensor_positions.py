@@ -24,16 +24,16 @@ class Positions:
         return [values[name] for name in sorted(self.of, key=self.of.__getitem__)]
 
 
-def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bool = True) -> Positions:
-    """The argument of ``forward()`` that each input is: all by name, or all by ``NAME__INDEX``, or all by their order.
-    Only the number of arguments counts unless they are ``named``. Not exactly one input for each raises LoadError."""
+def input_positions(names: Sequence[str], arguments: Sequence[str]) -> Positions:
+    """Return the argument of ``forward()`` that each input is: all by name, or all by ``NAME__INDEX``, or all by their
+    order. Raises LoadError unless each is exactly one input."""
     if len(names) != len(arguments):
         inputs = "input" if len(names) == 1 else "inputs"
         raise LoadError(
             f"the config has {len(names)} {inputs} ({', '.join(names) or 'none'}), but the model's forward() takes "
             f"{len(arguments)} ({', '.join(arguments) or 'none'})"
         )
-    if named and set(names) <= set(arguments):
+    if set(names) <= set(arguments):
         return Positions({name: arguments.index(name) for name in names})
     by_index = _by_index(names)
     if sorted(by_index.of.values()) != list(range(len(arguments))):

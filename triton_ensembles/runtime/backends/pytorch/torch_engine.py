@@ -1,4 +1,4 @@
-"""Runs a torch model: TorchScript, or a package of AOTInductor if the file ends in ``.pt2``.
+"""Runs a TorchScript model.
 
 It follows Triton's native PyTorch backend; tensor_positions.py and torch_settings.py name the rules taken from there.
 """
@@ -15,7 +15,7 @@ from triton_ensembles.runtime.backends.common.batching import Array, BadInputErr
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
 from triton_ensembles.runtime.backends.common.model_instance import TRITON_TYPES, LoadError, ModelInstance, Tensor
 from triton_ensembles.runtime.backends.pytorch.parameters import PARAMETERS
-from triton_ensembles.runtime.backends.pytorch.torch_model import PACKAGE_SUFFIX, Package, Script
+from triton_ensembles.runtime.backends.pytorch.torch_model import Script
 from triton_ensembles.runtime.backends.pytorch.torch_settings import THREADS, Settings, device_of
 
 # Those of the native backend (src/libtorch_utils.cc). TYPE_STRING is a list of texts, not a tensor.
@@ -35,15 +35,14 @@ class TorchEngine:
         self._batched = model.batched
         self._outputs = {tensor.name: tensor for tensor in model.outputs}
         self._device = device_of(model.gpu)
-        is_package = model.file.suffix == PACKAGE_SUFFIX
         for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
             _check_types(kind, tensors, batched=model.batched)
-        self._settings = Settings(model, script=not is_package)
+        self._settings = Settings(model)
         # torch has one number of threads for the whole process: it is the "engine", and the weights are there once.
         self._engines = InstanceEngine(model, lambda threads: threads, THREADS)
         self._threads = 0
         with self._settings.applied():
-            self._model = Package(model, self._device) if is_package else Script(model, self._device)
+            self._model = Script(model, self._device)
         for kind, positions in (("inputs", self._model.inputs), ("outputs", self._model.outputs)):
             if positions.guessed:
                 _warn(model, f"the {kind} {', '.join(positions.of)} do not end in __INDEX, so their order is used")

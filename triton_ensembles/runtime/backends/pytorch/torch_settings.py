@@ -25,7 +25,6 @@ _JIT: Mapping[str, Callable[[bool], object]] = {
     "ENABLE_JIT_PROFILING": torch._C._jit_set_profiling_mode,
     "ENABLE_TENSOR_FUSER": torch._C._jit_set_texpr_fuser_enabled,
 }
-_ONLY_TORCHSCRIPT = "it is only for TorchScript, and this is a compiled package"
 
 # malloc.h
 _M_TRIM_THRESHOLD = -1
@@ -34,10 +33,10 @@ _KEPT = 1 << 30  # bytes
 
 
 class Settings:
-    """The settings of one model. The constructor applies those that torch keeps for the whole process. Some parameters
-    are for the interpreter of TorchScript only (``script``). An invalid value raises LoadError."""
+    """The settings of one model. The constructor applies those that torch keeps for the whole process. An invalid value
+    raises LoadError."""
 
-    def __init__(self, model: ModelInstance, *, script: bool) -> None:
+    def __init__(self, model: ModelInstance) -> None:
         self._inference_mode = model.boolean(_INFERENCE_MODE, True)
         self._optimized = not model.boolean(_NOT_OPTIMIZED, False)
         self._cleaning = model.boolean(_CLEANING, False) and model.gpu is not None
@@ -48,12 +47,10 @@ class Settings:
             torch.set_num_interop_threads(threads)
         for key, switch in _JIT.items():
             is_on = model.boolean(key, True)
-            if script and key in model.parameters:
+            if key in model.parameters:
                 switch(is_on)
         without = {key: row.without_effect for key, row in PARAMETERS.items() if row.without_effect}
         without = {key: reason for key, reason in without.items() if model.gpu is None or reason != GPU}
-        if not script:
-            without |= dict.fromkeys((*_JIT, _NOT_OPTIMIZED), _ONLY_TORCHSCRIPT)
         self.without_effect = {key: reason for key, reason in without.items() if key in model.parameters}
         """Parameters of the config that have no effect, and why."""
 
