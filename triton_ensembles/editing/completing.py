@@ -2,68 +2,62 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from google.protobuf.descriptor import FieldDescriptor
+from lsprotocol.types import CompletionItem, CompletionItemKind, TextEdit
 
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.checking.text.tokens import Kind
-from triton_ensembles.editing.cursor import Cursor, cursor_at
-from triton_ensembles.editing.names import described, offered
+from triton_ensembles.editing.cursor import Cursor
+from triton_ensembles.editing.names import offered
+from triton_ensembles.editing.positions import Positions
 from triton_ensembles.triton.backends import BACKENDS
 from triton_ensembles.triton.model_config_fields import meaning_of_field, meaning_of_value, type_of_field
 
-_IN_PYTHON = (
-    ("input", re.compile(r"\bget_input_(?:tensor|config)_by_name\([^()\n]*,\s*[\"'](\w*)$")),
-    ("output", re.compile(r"\b(?:Tensor\(\s*|get_output_config_by_name\([^()\n]*,\s*)[\"'](\w*)$")),
-)
 
+class Completion:
+    """The fields, values and names that may stand at ``offset`` of a model's config, which ``cursor`` is about."""
 
-class Proposal(NamedTuple):
-    """A word that may stand from the offset ``start`` up to the position, and what it is."""
+    def __init__(self, model: Model, cursor: Cursor, positions: Positions, offset: int) -> None:
+        self._model, self._cursor = model, cursor
+        token = cursor.token
+        self._is_quoted = token is not None and token.kind in (Kind.STRING, Kind.BAD_STRING)
+        start = token.offset + self._is_quoted if token else offset
+        self._replaced = positions.range(start, offset)
+        self._rest = positions.text[offset : offset + 200]
 
-    start: int
-    label: str
-    text: str
-    kind: str  # field, value, model or tensor
-    detail: str = ""
-    meaning: str = ""
+    def items(self) -> Iterator[CompletionItem]:
+        """Yield what replaces the word before the position."""
+        field = self._cursor.field
+        if field is None:
+            is_ended = re.match(r"\w*[ \t]*[:{\[]", self._rest)
+            for each in self._cursor.message.fields:
+                text = each.name if is_ended else each.name + (" " if each.message_type else ": ")
+                kind = CompletionItemKind.Field
+                yield self._item(each.name, text, kind, type_of_field(each), meaning_of_field(each))
+        elif field.enum_type:
+            for value in field.enum_type.values_by_name:
+                meaning = meaning_of_value(field.enum_type, value)
+                yield self._item(value, value, CompletionItemKind.EnumMember, "", meaning)
+        elif field.type == FieldDescriptor.TYPE_BOOL:
+            for value in ("true", "false"):
+                yield self._item(value, value, CompletionItemKind.EnumMember)
+        elif field.type == FieldDescriptor.TYPE_STRING:
+            yield from self._names(field.name)
 
+    def _names(self, field: str) -> Iterator[CompletionItem]:
+        names, kind = offered(self._model, self._cursor), CompletionItemKind.Variable
+        if field == "model_name":
+            kind = CompletionItemKind.Module
+        if field == "backend" and not self._cursor.path:
+            names, kind = dict.fromkeys(BACKENDS, ""), CompletionItemKind.EnumMember
+        for name, about in names.items():
+            yield self._item(name, name if self._is_quoted else f'"{name}"', kind, about)
 
-def in_config(model: Model, text: str, offset: int) -> Iterator[Proposal]:
-    """Yield the fields, values and names that may stand at ``offset`` of the config of ``model``."""
-    cursor = cursor_at(text, offset)
-    if cursor is None:
-        return
-    start = cursor.token.offset if cursor.token else offset
-    if cursor.field is None:
-        ends = "" if re.match(r"\w*[ \t]*[:{\[]", text[offset : offset + 200]) else None
-        for field in cursor.message.fields:
-            end = (" " if field.message_type else ": ") if ends is None else ends
-            meaning = meaning_of_field(field)
-            yield Proposal(start, field.name, field.name + end, "field", type_of_field(field), meaning)
-    elif cursor.field.enum_type:
-        for value in cursor.field.enum_type.values_by_name:
-            yield Proposal(start, value, value, "value", "", meaning_of_value(cursor.field.enum_type, value))
-    elif cursor.field.type == FieldDescriptor.TYPE_BOOL:
-        yield from (Proposal(start, value, value, "value") for value in ("true", "false"))
-    elif cursor.field.type == FieldDescriptor.TYPE_STRING:
-        yield from _names(model, cursor, start)
-
-
-def _names(model: Model, cursor: Cursor, start: int) -> Iterator[Proposal]:
-    is_quoted = cursor.token is not None and cursor.token.kind in (Kind.STRING, Kind.BAD_STRING)
-    names, kind = offered(model, cursor), "model" if cursor.field and cursor.field.name == "model_name" else "tensor"
-    if not cursor.path and cursor.field and cursor.field.name == "backend":
-        names, kind = dict.fromkeys(BACKENDS, ""), "value"
-    for name, detail in names.items():
-        yield Proposal(start + is_quoted, name, name if is_quoted else f'"{name}"', kind, detail)
-
-
-def in_python(model: Model, text: str, offset: int) -> Iterator[Proposal]:
-    """Yield the tensors of ``model`` that its model.py may name at ``offset``."""
-    line = text[text.rfind("\n", 0, offset) + 1 : offset]
-    for kind, pattern in _IN_PYTHON:
-        if match := pattern.search(line):
-            for name, detail in described(getattr(model.file.config, kind)).items():
-                yield Proposal(offset - len(match[1]), name, name, "tensor", detail)
+    def _item(
+        self, label: str, text: str, kind: CompletionItemKind, detail: str = "", meaning: str = ""
+    ) -> CompletionItem:
+        edit = TextEdit(self._replaced, text)
+        return CompletionItem(
+            label, kind=kind, detail=detail or None, documentation=meaning or None, filter_text=text, text_edit=edit
+        )

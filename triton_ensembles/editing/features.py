@@ -7,18 +7,10 @@ from lsprotocol import types as lsp
 from pygls import uris
 
 from triton_ensembles.checking.registry import RULES_BY_ID
-from triton_ensembles.editing import completing, explaining
-from triton_ensembles.editing.cursor import cursor_at
-from triton_ensembles.editing.names import place_of
+from triton_ensembles.editing import explaining
+from triton_ensembles.editing.completing import Completion
+from triton_ensembles.editing.names import meant, place_of
 from triton_ensembles.editing.server import Server, uri_of
-from triton_ensembles.triton.model_config import CONFIG
-
-_KINDS = {
-    "field": lsp.CompletionItemKind.Field,
-    "value": lsp.CompletionItemKind.EnumMember,
-    "model": lsp.CompletionItemKind.Module,
-    "tensor": lsp.CompletionItemKind.Variable,
-}
 
 
 def make_server() -> Server:
@@ -65,44 +57,28 @@ async def _initialized(ls: Server, _: lsp.InitializedParams) -> None:
 def _hover(ls: Server, params: lsp.HoverParams) -> lsp.Hover | None:
     if not (found := ls.find(params.text_document.uri)):
         return None
-    edited, path = found
-    here = lsp.Range(params.position, params.position)
-    rules = {fault.rule for fault, _ in ls.faults_at(*found, here)} & set(RULES_BY_ID)
-    parts = [explaining.of_rule(rule) for rule in sorted(rules)]
-    positions, model = ls.positions(*found), edited.model_of(path)
-    if named := ls.named(edited, path, params.position):
-        parts.insert(0, explaining.of_name(named))
-    elif model and path.endswith(CONFIG) and (at := cursor_at(positions.text, positions.offset(params.position))):
-        parts.insert(0, explaining.of_cursor(at))
+    rules = {fault.rule for fault, _ in ls.faults_at(*found, lsp.Range(params.position, params.position))}
+    parts = [explaining.of_rule(rule) for rule in sorted(rules & set(RULES_BY_ID))]
+    if here := ls.cursor(*found, params.position):
+        named = meant(*here)
+        parts.insert(0, explaining.of_name(named) if named else explaining.of_cursor(here[1]))
     text = "\n\n---\n\n".join(dict.fromkeys(filter(None, parts)))
     return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
 
 
 def _completion(ls: Server, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
     found = ls.find(params.text_document.uri)
-    model = found[0].model_of(found[1]) if found else None
-    if not found or not model:
+    here = ls.cursor(*found, params.position) if found else None
+    if not found or not here:
         return []
     positions = ls.positions(*found)
-    offset = positions.offset(params.position)
-    propose = completing.in_python if found[1].endswith(".py") else completing.in_config
-    proposals = propose(model, positions.text, offset) if found[1].endswith((".py", CONFIG)) else ()
-    return [
-        lsp.CompletionItem(
-            each.label,
-            kind=_KINDS[each.kind],
-            detail=each.detail or None,
-            documentation=each.meaning or None,
-            filter_text=each.text,
-            text_edit=lsp.TextEdit(positions.range(each.start, offset), each.text),
-        )
-        for each in proposals
-    ]
+    return list(Completion(*here, positions, positions.offset(params.position)).items())
 
 
 def _definition(ls: Server, params: lsp.DefinitionParams) -> lsp.Location | None:
     found = ls.find(params.text_document.uri)
-    named = ls.named(*found, params.position) if found else None
+    here = ls.cursor(*found, params.position) if found else None
+    named = meant(*here) if here else None
     path = place_of(named) if named else None
     if not found or not named or path is None or not named.model.file.content:
         return None

@@ -1,6 +1,5 @@
 """What a name in a config.pbtxt stands for, which names may stand there, and where a tensor comes from."""
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +8,6 @@ from triton_ensembles.checking.repository import Model
 from triton_ensembles.checking.text.parsed import Path
 from triton_ensembles.editing.cursor import Cursor
 
-_TEXT = re.compile(r"([\"'])([^\"'\n]+)\1")
 _STEP = ("ensemble_scheduling", "step")
 
 
@@ -33,15 +31,6 @@ def meant(model: Model, cursor: Cursor) -> Meant | None:
             return Meant(model, cursor.text)
         case ("input" | "output", int(), "name"):
             return Meant(model, cursor.text)
-    return None
-
-
-def meant_in_python(model: Model, text: str, offset: int) -> Meant | None:
-    """Return the input or output of ``model`` that a text in its model.py at ``offset`` is the name of."""
-    start = text.rfind("\n", 0, offset) + 1
-    for match in _TEXT.finditer(text, start, text.find("\n", offset) % (len(text) + 1)):
-        if match.start() <= offset <= match.end() and place_of(named := Meant(model, match[2])):
-            return named
     return None
 
 

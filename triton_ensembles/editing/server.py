@@ -12,10 +12,10 @@ from pygls.lsp.server import LanguageServer
 from typing_extensions import override
 
 from triton_ensembles.checking.fault import Fault, Severity
-from triton_ensembles.editing.cursor import cursor_at
+from triton_ensembles.checking.repository import Model
+from triton_ensembles.editing.cursor import Cursor, cursor_at
 from triton_ensembles.editing.desk import Desk
 from triton_ensembles.editing.edited import EditedRepository
-from triton_ensembles.editing.names import Meant, meant, meant_in_python
 from triton_ensembles.editing.positions import Positions
 from triton_ensembles.editing.standard_input import StandardInput
 from triton_ensembles.triton.model_config import CONFIG
@@ -100,14 +100,11 @@ class Server(LanguageServer):
         self.check()
         return self.desk.find(Path(path)) if path else None
 
-    def named(self, edited: EditedRepository, path: str, position: lsp.Position) -> Meant | None:
-        """Return the model or tensor whose name is at a position."""
+    def cursor(self, edited: EditedRepository, path: str, position: lsp.Position) -> tuple[Model, Cursor] | None:
+        """Return the model whose config the file is, and what a position in it is about; None for anything else."""
         model, positions = edited.model_of(path), self.positions(edited, path)
-        offset = positions.offset(position)
-        if model and path.endswith(".py"):
-            return meant_in_python(model, positions.text, offset)
-        cursor = cursor_at(positions.text, offset) if model and path.endswith(CONFIG) else None
-        return meant(model, cursor) if model and cursor else None
+        cursor = cursor_at(positions.text, positions.offset(position)) if path.endswith(CONFIG) else None
+        return (model, cursor) if model and cursor else None
 
 
 def _diagnostic(fault: Fault, positions: Positions) -> lsp.Diagnostic:
