@@ -80,7 +80,6 @@ ANSWERS = {  # what execute does, by name
     "sent_nothing": "request.get_response_sender().send()",
     "sent_final": "request.get_response_sender().send(flags=1)",
     "gauge": "return [self.value(pb_utils.MetricFamily('a_gauge', 'b', pb_utils.MetricFamily.GAUGE))]",
-    "labels": "pb_utils.MetricFamily('a_counter', 'b', pb_utils.MetricFamily.COUNTER).Metric(labels=[1])",
     "flags": "request.set_flags(9); return [self.text(request.flags(), request.timeout(), request.correlation_id())]",
     "types": "return [self.text(pb_utils.triton_to_numpy_type(11), pb_utils.numpy_to_triton_type(np.int8))]",
 }

@@ -275,40 +275,26 @@ class Logger:
 
 
 class Metric:
-    """Counts for this process alone."""
+    """Counts for this process alone, and refuses nothing."""
 
     value = _stored("_value")
 
-    def __init__(self, kind: str) -> None:
-        self._kind, self._value = kind, 0.0
+    def __init__(self) -> None:
+        self._value = 0.0
 
     def increment(self, value: float, /) -> None:
-        self._change(
-            "increment", self._kind == "GAUGE" or (self._kind == "COUNTER" and value >= 0), self._value + value
-        )
+        self._value += value
 
     def set(self, value: float, /) -> None:
-        self._change("set", self._kind == "GAUGE", value)
-
-    def observe(self, value: float, /) -> None:
-        self._change("observe", self._kind == "HISTOGRAM", value)
-
-    def _change(self, method: str, is_possible: bool, value: float) -> None:
-        if not is_possible:
-            raise TritonModelException(f"Failed to {method} metric value: it is a {self._kind.lower()}")
         self._value = float(value)
+
+    observe = increment
 
 
 class MetricFamily:
     COUNTER, GAUGE, HISTOGRAM = "COUNTER", "GAUGE", "HISTOGRAM"
 
-    def __init__(self, name: str, description: str, kind: str) -> None:
-        self._kind = kind
+    def __init__(self, name: str, description: str, kind: str) -> None: ...
 
     def Metric(self, labels: dict[str, str] | None = None, buckets: list[float] | None = None) -> Metric:  # noqa: N802
-        wrong = "Labels must be a dictionary." if not isinstance(labels, dict | None) else ""
-        if (self._kind == "HISTOGRAM") != (buckets is not None):
-            wrong = wrong or ("Unexpected buckets found." if buckets else "Missing required buckets.")
-        if wrong:
-            raise TritonModelException(f"Failed to create metric. {wrong}")
-        return Metric(self._kind)
+        return Metric()
