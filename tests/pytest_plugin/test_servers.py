@@ -125,7 +125,7 @@ def test_a_failed_test_shows_what_the_server_wrote_meanwhile_and_no_more(project
         assert "def _start" not in failures[name]
 
 
-def test_settings_come_from_the_factory_else_the_command_line_else_the_file(project: Path, run: Run) -> None:
+def test_settings_come_from_the_factory_else_the_file(project: Path, run: Run) -> None:
     settings = "[pytest]\ntriton_server_arguments = --id=file\nsagemaker_endpoint_region = eu-west-1\n"
     (project / "pytest.ini").write_text(settings)
     code = """
@@ -137,7 +137,7 @@ def test_settings_come_from_the_factory_else_the_command_line_else_the_file(proj
             assert setting(pytestconfig, "sagemaker_endpoint_region") == "eu-west-1"
             assert setting(pytestconfig, "sagemaker_endpoint_memory_budget") == "8G"
     """
-    run(dedent(code), "--triton-server-arguments=--id=line").assert_outcomes(passed=1)
+    run(dedent(code), "-o", "triton_server_arguments=--id=line").assert_outcomes(passed=1)
 
 
 def test_a_server_of_a_factory_ends_with_its_scope(project: Path, run: Run) -> None:
@@ -156,7 +156,8 @@ def test_a_server_of_a_factory_ends_with_its_scope(project: Path, run: Run) -> N
         def test_ended():
             assert not TestOwn.server.alive()
     """
-    run(_ASK + dedent(code), "--triton-server-arguments=--id='our own' --exit-timeout-secs=3").assert_outcomes(passed=2)
+    arguments = "triton_server_arguments=--id='our own' --exit-timeout-secs=3"
+    run(_ASK + dedent(code), "-o", arguments).assert_outcomes(passed=2)
 
 
 def test_without_the_extra_it_names_the_line_that_installs_it(
@@ -183,12 +184,12 @@ def test_without_the_extra_it_names_the_line_that_installs_it(
         result.stdout.fnmatch_lines([f"E *{name} needs the package *, which is not installed; run: *"])
 
 
-def test_it_can_be_left_out_and_its_options_are_in_the_help(project: Path, run: Run) -> None:
+def test_it_can_be_left_out_and_its_settings_are_in_the_help(project: Path, run: Run) -> None:
     """-p no:triton-ensembles, for those whose own fixtures have the same names."""
     code = "def test_one(triton_server): ..."
     run(code, "-p", "no:triton-ensembles").stdout.fnmatch_lines(["E *fixture 'triton_server' not found"])
     shown = run(code, "--help").stdout
-    shown.fnmatch_lines(["*--triton-server-arguments=ARGUMENTS", "*sagemaker_endpoint_memory_budget (string):*"])
+    shown.fnmatch_lines(["*sagemaker_endpoint_memory_budget (string):*"])
     run(code, "--fixtures").stdout.fnmatch_lines(["triton_server * -- *", "    triton_server(path, ...): the real*"])
 
 

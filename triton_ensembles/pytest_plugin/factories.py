@@ -5,7 +5,7 @@
     small_proc = factories.sagemaker_endpoint_proc(memory_budget="500M")
     small_endpoint = factories.sagemaker_endpoint("small_proc")
 
-An argument that is not given is a setting of pytest's command line or configuration file (see ``pytest --help``).
+An argument that is not given is a setting of pytest's configuration file (see ``pytest --help``).
 """
 
 from __future__ import annotations
