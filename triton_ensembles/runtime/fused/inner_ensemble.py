@@ -6,12 +6,12 @@ from functools import cached_property
 
 from triton_ensembles.runtime.fused.ensemble import Ensemble, FusedStep
 from triton_ensembles.runtime.fused.plan import Plan
-from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace
+from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace, StepRunner
 
 
-class InnerEnsemble:
-    """Runs the DAG in the config of a step. ``loaded`` has its models when it runs; ``entering``: see
-    :class:`Ensemble`, here with the name of a model."""
+class InnerEnsemble(StepRunner):
+    """Runs the DAG in the config of a step. ``loaded`` has its models when it runs, which the plan shrinks and closes;
+    ``entering``: see :class:`Ensemble`, here with the name of a model."""
 
     def __init__(self, place: StepPlace, loaded: Mapping[str, FusedStep], entering: Callable[[str], object]) -> None:
         self._place, self._loaded, self._entering = place, loaded, entering
@@ -19,12 +19,6 @@ class InnerEnsemble:
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
         questions = [each.question._replace(inputs=each.inputs, wanted=each.wanted) for each in batch]
         return self._ensemble.answer(questions)[0]
-
-    def shrink(self) -> None:
-        """Do nothing: its models are shrunk as models of the plan."""
-
-    def close(self) -> None:
-        """Do nothing: its models are closed as models of the plan."""
 
     @cached_property
     def _ensemble(self) -> Ensemble:

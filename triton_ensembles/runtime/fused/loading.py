@@ -56,7 +56,7 @@ def _load(place: StepPlace, inner: Callable[[], StepRunner]) -> FusedStep:
     return FusedStep(step, place.model, NotReentrant(place.model, runner), rows, inputs, outputs)
 
 
-class EngineStep:
+class EngineStep(StepRunner):
     """A step with a model file, in the engine that this project's backend of the same name uses."""
 
     def __init__(self, place: StepPlace) -> None:

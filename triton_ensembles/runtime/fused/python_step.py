@@ -20,7 +20,7 @@ import triton_python_backend_utils as pb_utils
 
 from triton_ensembles.runtime.fused.messages import Failure
 from triton_ensembles.runtime.fused.responses import answer_of
-from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace
+from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace, StepRunner
 from triton_ensembles.runtime.fused.step_request import InferenceRequest, Models, request_types
 
 _OWN_CODE = re.compile("/triton_ensembles/(runtime/fused|testing)/").search
@@ -93,7 +93,7 @@ class StepModules:
         return any(place.startswith(f"{self._folders[1]}/") for place in places)
 
 
-class PythonStep:
+class PythonStep(StepRunner):
     """A step with a model.py, which may call ``models``. Raises what importing or initializing that raises."""
 
     def __init__(self, place: StepPlace, models: Models, modules: type[StepModules] = StepModules) -> None:
@@ -127,9 +127,6 @@ class PythonStep:
         message = f"Failed to process the request(s) for model '{self._place.instance}', message: {reason}"
         pb_utils.Logger.log_error(message)
         return Failure(message)
-
-    def shrink(self) -> None:
-        """Return its memory is its own."""
 
     def close(self) -> None:
         if hasattr(self._model, "finalize"):

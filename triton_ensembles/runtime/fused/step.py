@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.fused.messages import Failure, Question
@@ -23,11 +23,12 @@ StepOutput = Mapping[str, Array] | Failure
 """Arrays by the step's output, or why there are none."""
 
 
-class StepRunner(Protocol):
+class StepRunner:
     """Runs one step."""
 
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
         """Return a result for each request, in their order. Never raises."""
+        raise NotImplementedError
 
     def shrink(self) -> None:
         """Give back what is kept of the largest batch."""
@@ -36,7 +37,7 @@ class StepRunner(Protocol):
         """End the step."""
 
 
-class NotReentrant:
+class NotReentrant(StepRunner):
     """A step that refuses a call while it runs, which comes from itself: Triton's one instance of the model would wait
     for itself for ever."""
 

@@ -1,4 +1,4 @@
-"""Runs a TorchScript model.
+"""Runs a TorchScript file, which declares the number and the kinds of its arguments and outputs.
 
 It follows Triton's native PyTorch backend; tensor_positions.py and torch_settings.py name the rules taken from there.
 """
@@ -15,7 +15,7 @@ from triton_ensembles.runtime.backends.common.batching import Array, BadInputErr
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
 from triton_ensembles.runtime.backends.common.model_instance import TRITON_TYPES, LoadError, ModelInstance, Tensor
 from triton_ensembles.runtime.backends.pytorch.parameters import PARAMETERS
-from triton_ensembles.runtime.backends.pytorch.torch_model import Script
+from triton_ensembles.runtime.backends.pytorch.tensor_positions import Positions, input_positions, output_positions
 from triton_ensembles.runtime.backends.pytorch.torch_settings import THREADS, Settings, device_of
 
 # Those of the native backend (src/libtorch_utils.cc). TYPE_STRING is a list of texts, not a tensor.
@@ -42,7 +42,7 @@ class TorchEngine:
         self._engines = InstanceEngine(model, lambda threads: threads, THREADS)
         self._threads = 0
         with self._settings.applied():
-            self._model = Script(model, self._device)
+            self._model = _Script(model, self._device)
         for kind, positions in (("inputs", self._model.inputs), ("outputs", self._model.outputs)):
             if positions.guessed:
                 _warn(model, f"the {kind} {', '.join(positions.of)} do not end in __INDEX, so their order is used")
@@ -95,6 +95,50 @@ class TorchEngine:
             array = value.detach().contiguous().cpu().numpy()
         _check_dims(declared, array.shape, rows)
         return array
+
+
+class _Script:
+    """``forward()`` of a TorchScript module. Arguments are tensors or lists of strings, or one dictionary of tensors
+    with the inputs' names as keys."""
+
+    def __init__(self, model: ModelInstance, device: torch.device) -> None:
+        try:
+            self._module = torch.jit.load(model.file, map_location=device).eval()  # type: ignore[no-untyped-call]
+            schema = self._module.forward.schema
+        except (RuntimeError, ValueError, AttributeError) as error:
+            reason = str(error).partition("\n")[0]
+            message = f"torch {torch.__version__} cannot load {model.file.name} as TorchScript: {reason}"
+            raise LoadError(message) from error
+        arguments = schema.arguments[1:]  # the first one is the module itself
+        names = [tensor.name for tensor in model.inputs]
+        self._takes_dictionary = len(arguments) == 1 and arguments[0].type.kind() == "DictType"
+        if self._takes_dictionary:
+            self.inputs = Positions({name: position for position, name in enumerate(names)})
+        else:
+            self.inputs = input_positions(names, [argument.name for argument in arguments])
+            for tensor in model.inputs:
+                _check_kind("input", tensor, arguments[self.inputs.of[tensor.name]].type)
+        returned = schema.returns[0].type
+        kinds = list(returned.elements()) if returned.kind() == "TupleType" else [returned]
+        self.outputs = output_positions([tensor.name for tensor in model.outputs], len(kinds))
+        for tensor in model.outputs:
+            _check_kind("output", tensor, kinds[self.outputs.of[tensor.name]])
+
+    def __call__(self, values: Mapping[str, Any]) -> Sequence[Any]:
+        """All outputs, in the model's order, for tensors (or lists of strings) by input name."""
+        arguments = (dict(values),) if self._takes_dictionary else self.inputs.arguments(values)
+        results = self._module(*arguments)
+        return results if isinstance(results, tuple) else (results,)
+
+
+def _check_kind(place: str, tensor: Tensor, kind: Any) -> None:
+    """Check for a tensor or, for TYPE_STRING, a list of texts: torch has no tensors of texts."""
+    expected = "List[str]" if tensor.data_type == "TYPE_STRING" else "Tensor"
+    if kind.annotation_str != expected:
+        raise LoadError(
+            f'{place} "{tensor.name}" is {tensor.data_type} in the config, which needs a {expected} in forward(), but '
+            f"that has a {kind.annotation_str}"
+        )
 
 
 def _check_types(kind: str, tensors: Sequence[Tensor], *, batched: bool) -> None:
