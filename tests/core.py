@@ -34,6 +34,9 @@ def distributions(requirements: list[str]) -> set[str]:
         if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
             continue
         name = canonicalize_name(requirement.name)
+        if name == PROJECT["name"]:  # an extra that another one includes
+            waiting += [(each, "") for own in requirement.extras for each in PROJECT["optional-dependencies"][own]]
+            continue
         if name in found and not requirement.extras:
             continue
         found.add(name)

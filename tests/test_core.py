@@ -104,6 +104,13 @@ def test_every_package_that_is_imported_is_required_by_the_core_or_an_extra() ->
             assert owners.get(module, installed) & installed, (extra, module)
 
 
+@pytest.mark.parametrize("engine", ["openvino", "pytorch", "tensorflow", "dali"])
+def test_the_extra_of_an_engine_is_enough_to_serve_its_models(engine: str) -> None:
+    """Otherwise `pip install triton-ensembles[pytorch]` ends with an engine and no server."""
+    extras = PROJECT["optional-dependencies"]
+    assert distributions(extras["serve"]) < distributions(extras[engine])
+
+
 def test_the_page_says_what_each_extra_weighs() -> None:
     """Otherwise someone on a small disk, or behind a slow line, is surprised by gigabytes."""
     page = (ROOT / "docs" / "getting-started.md").read_text()
