@@ -58,8 +58,8 @@ def clone(
 
     \b
       name             of the archive and of its ensemble: letters, digits, _ and -
-      files            a folder, from that of the table, or s3://BUCKET/FOLDER/: each file in it replaces the one of
-                       the same path, such as network/1/model.onnx
+      files            a folder, from that of the table: each file in it replaces the one of the same path, such as
+                       network/1/model.onnx
       STEP.PARAMETER   a parameter in the step's config.pbtxt; an empty cell leaves it as it is
 
     Each variant is checked as if it were built alone. One with faults is named with its line and not written, and does

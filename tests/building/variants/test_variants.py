@@ -2,11 +2,10 @@
 
 import json
 import os
+import re
 import tarfile
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import onnx
 import pytest
@@ -15,6 +14,10 @@ from pipelines.train_digits import MODEL
 from tests.building.variants.conftest import Variants
 from triton_ensembles.archive.clone_texts import Changes, Replacement
 from triton_ensembles.archive.clones import read_original
+from triton_ensembles.archive.gzip_members import gzip_members
+from triton_ensembles.building.build import build
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.building.variants.archive_places import ArchivePlaces
 from triton_ensembles.building.variants.checked import Checks
 from triton_ensembles.building.variants.table import read_table
@@ -24,6 +27,7 @@ from triton_ensembles.checking.fault import Severity
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.triton.model_config import parse_config
+from triton_ensembles.triton.targets import fused as fused_target
 
 Networks = Callable[[int], bytes]
 
@@ -63,7 +67,8 @@ def test_a_broken_variant_is_named_with_its_line_and_does_not_stop_the_others(
     variants.add("no_folder")
     (variants.folder / "weights" / "empty").mkdir()
     variants.add("empty")
-    variants.rows += ["outside,../weights/good", "url,https://example.com/", "twice,weights/good", "twice,weights/good"]
+    variants.rows += ["outside,../weights/good", "url,https://example.com/", "bucket,s3://models/v1/a"]
+    variants.rows += ["twice,weights/good", "twice,weights/good"]
     variants.rows += [f"long,weights/{'x' * 5000}"]
     (variants.folder / "weights" / "linked").mkdir()
     (variants.folder / "weights" / "linked" / "network").symlink_to(variants.folder / "weights" / "good" / "network")
@@ -90,7 +95,8 @@ def test_a_broken_variant_is_named_with_its_line_and_does_not_stop_the_others(
         "no_folder": "there is no folder 'weights/no_folder'",
         "empty": "there is no file in 'weights/empty'",
         "outside": "is written with '..'",
-        "url": "neither a folder nor an s3:// address",
+        "url": "is not a folder",
+        "bucket": "copy them first (aws s3 sync s3://models/v1/a FOLDER)",
         "twice": "is also the name in line",
         "pipe": "this is not a file",
         "long": "File name too long",
@@ -103,6 +109,37 @@ def test_a_broken_variant_is_named_with_its_line_and_does_not_stop_the_others(
     assert not [path for path in variants.output.iterdir() if "partial" in path.name]
 
 
+@pytest.mark.slow
+def test_rows_of_a_fused_archive_pass_the_same_checks_and_share_what_is_equal(
+    variants: Variants, networks: Networks, places: Places, tmp_path: Path
+) -> None:
+    """Otherwise a tenant whose network has another shape is found by the endpoint, when it loads it."""
+    fused = build(BuildRequest(places.ensembles / "digits", fused_target(), places), print)
+    of_fused = Variants(fused.archive, tmp_path / "fused")
+    good, step = networks(1), "preprocess/1/model.py"
+    for form in (variants, of_fused):
+        form.add("good", good)
+        form.add("other", networks(2))
+        form.add("wide", reshaped(good, "SCORES", "batch", 9))
+        form.add("half", good[: len(good) // 2])
+        form.add("config", b"", inner="network/config.pbtxt")
+        form.add("syntax", b"def x(:", inner=step)
+        form.add("no_execute", b"class TritonPythonModel:\n    pass\n", inner=step)
+        form.add(
+            "imports",
+            b"import nonsuch\n\n\nclass TritonPythonModel:\n    def execute(self, requests): ...\n",
+            inner=step,
+        )
+    rules = [
+        {fault["name"]: re.findall(r"error\[([\w-]+)\]", fault["error"]) for fault in form.cloned()["failed"]}
+        for form in (variants, of_fused)
+    ]
+    assert rules[0] == rules[1] and rules[0].keys() == {"wide", "half", "config", "syntax", "no_execute", "imports"}
+    members = [gzip_members(of_fused.output / f"{name}.tar.gz")[0] for name in ("good", "other")]
+    one, other = ({member.digest: member.length for member in each} for each in members)
+    assert sum(one[digest] for digest in one.keys() & other.keys()) > 0.9 * sum(one.values())
+
+
 def test_only_what_has_changed_is_written_again(variants: Variants, networks: Networks) -> None:
     for number in range(4):
         variants.add(f"v_{number}", networks(number))
@@ -110,7 +147,6 @@ def test_only_what_has_changed_is_written_again(variants: Variants, networks: Ne
     before, digests = variants.archives(), {path: file_digest(path) for path in variants.output.glob("*.tar.gz")}
     assert variants.cloned()["written"] == 0
     variants.write("v_2", networks(9))
-    variants.write("v_3", networks(3))  # saved again, with the same content
     done = variants.cloned()
     assert (done["archives"], done["written"], done["failed"]) == (4, 1, [])
     assert {name for name, time in variants.archives().items() if time != before[name]} == {"v_2"}
@@ -183,37 +219,6 @@ def test_what_is_complete_stays_when_it_is_stopped(variants: Variants, networks:
     assert [path.name for path in sorted(variants.output.iterdir())] == [".digits.variants.json", "v_0.tar.gz"]
     done = variants.cloned()
     assert (done["archives"], done["written"]) == (3, 2)
-
-
-def test_files_come_from_a_bucket(variants: Variants, networks: Networks, moto_s3: Any) -> None:
-    moto_s3.put_object(Bucket="models", Key=f"v1/a/{MODEL}", Body=networks(1))
-    variants.rows = ["a,s3://models/v1/a", "b,s3://models/v1/b/", "c,s3://nowhere/v1/c/"]
-    done = variants.cloned()
-    assert done["archives"] == 1
-    assert "there is no file in" in done["failed"][0]["error"] and "NoSuchBucket" in done["failed"][1]["error"]
-    assert content_of(variants.output / "a.tar.gz", f"a.{MODEL}") == networks(1)
-    assert variants.cloned()["written"] == 0
-    moto_s3.put_object(Bucket="models", Key=f"v1/a/{MODEL}", Body=networks(2))
-    assert variants.cloned()["written"] == 1
-    assert content_of(variants.output / "a.tar.gz", f"a.{MODEL}") == networks(2)
-
-
-def test_rows_of_a_bucket_are_fetched_several_at_a_time(
-    variants: Variants, networks: Networks, moto_s3: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each of them waits for the first byte of an answer, one after the other otherwise."""
-    together = threading.Barrier(4, timeout=300)
-
-    def download_file(_: object, bucket: str, key: str, path: str) -> None:
-        together.wait()
-        Path(path).write_bytes(networks(1))
-
-    monkeypatch.setattr("boto3.s3.inject.download_file", download_file)
-    for number in range(4):
-        moto_s3.put_object(Bucket="models", Key=f"{number}/{MODEL}", Body=networks(1))
-    variants.rows = [f"v_{number},s3://models/{number}/" for number in range(4)]
-    assert variants.cloned()["written"] == 4
-    assert variants.archives().keys() == {f"v_{number}" for number in range(4)}
 
 
 def test_a_table_and_a_number_are_not_both_given(variants: Variants) -> None:

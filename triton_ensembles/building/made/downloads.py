@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
-from triton_ensembles.building.s3 import s3_client
+from triton_ensembles.ground.extras import missing_extra
 from triton_ensembles.ground.pip import run_pip
 from triton_ensembles.ground.programs import ProgramError
 from triton_ensembles.ground.progress import Progress
@@ -98,9 +98,14 @@ def _from_address(place: UrlPlace, file: str, scratch: Path, progress: Progress)
 
 
 def _from_bucket(place: UrlPlace, file: str, path: Path, progress: Progress) -> Path:
-    client = s3_client()
-    from botocore.exceptions import BotoCoreError, ClientError
-
+    try:
+        import boto3
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "an s3:// source") or error from error
+    retries = {"mode": "standard", "total_max_attempts": 3}
+    client = boto3.Session().client("s3", config=Config(connect_timeout=10, read_timeout=60, retries=retries))
     bucket, _, folder = place.url.removeprefix(f"{_S3}://").partition("/")
     try:
         reply = client.get_object(Bucket=bucket, Key=folder + file)

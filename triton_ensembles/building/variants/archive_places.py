@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from triton_ensembles.archive.clone_texts import differs
 from triton_ensembles.archive.clones import Original
@@ -59,14 +59,14 @@ class ArchivePlaces:
     def file(self, inner: str) -> str:
         """The path in the archive of what a variant has at ``inner``. Raises :class:`EnsembleError`: the archive has no
         such file, or it is not one that a variant may replace."""
+        if PurePosixPath(inner).name == CONFIG:
+            cure = "set parameters in columns STEP.PARAMETER; another DAG is another ensemble"
+            raise EnsembleError(f"a variant cannot have a {CONFIG} of its own ({inner!r})", cure=cure)
         name = self._files.get(inner)
         if name is None:
             meant = nearest(inner, self._replaceable) or _same_name(inner, self._replaceable)
             cure = f"did you mean {meant}" if meant else f"it has {choices(self._replaceable, 4)}"
             raise EnsembleError(f"the archive has no file {inner!r}", cure=cure)
-        if PurePosixPath(name).name == CONFIG and differs(name):
-            cure = "set parameters in columns STEP.PARAMETER; another DAG is another ensemble"
-            raise EnsembleError(f"a variant cannot have a {CONFIG} of its own ({inner!r})", cure=cure)
         if differs(name):
             message = f"{inner!r} is written by {'clone' if name == MANIFEST else 'the build'}"
             raise EnsembleError(message, cure="remove it")
@@ -79,8 +79,9 @@ class ArchivePlaces:
         gated = (f"{stem}{ending}" for stem in stems if f"{stem}{_GATE}" in there for ending in _WITH_GATE)
         return frozenset(path for path in gated if path in there and path not in replaced)
 
-    def parameter(self, column: str) -> tuple[str, str]:
-        """The step and the key that a column sets. Raises :class:`EnsembleError`: there is no such step."""
+    def parameter(self, column: str, table: Path) -> tuple[str, str]:
+        """The step and the key that a column of ``table`` sets. Raises :class:`EnsembleError`: there is no such
+        step."""
         beginnings = [name for name in self._steps if column.startswith(f"{name}.")]
         step = max(beginnings, key=len, default=None)
         if step is None:
@@ -88,10 +89,12 @@ class ArchivePlaces:
             meant = nearest(written, self._steps)
             cure = f"did you mean {meant}.{column.partition('.')[2]}" if meant else f"it has {choices(self._steps)}"
             message = f"the column {column!r} names a step {written!r}, and the archive has no {CONFIG} of one"
-            raise EnsembleError(message, cure=cure)
+            raise EnsembleError(message, path=table, line=1, cure=cure)
         key = column.removeprefix(f"{step}.")
         if not _KEY.fullmatch(key):
-            raise EnsembleError(f"{key!r} is not the key of a parameter", cure="write STEP.PARAMETER")
+            raise EnsembleError(
+                f"{key!r} is not the key of a parameter", path=table, line=1, cure="write STEP.PARAMETER"
+            )
         return self._steps[step], key
 
 

@@ -12,7 +12,10 @@ from triton_ensembles.archive.clones import Original
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, is_text
+from triton_ensembles.building.variants.fused_steps import steps_of
+from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.checker import report_on
+from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.formats.text import error_lines
 from triton_ensembles.checking.model_files.read import FileReader
 from triton_ensembles.checking.repository import Form, Repository
@@ -21,12 +24,15 @@ from triton_ensembles.checking.rule import ANYWHERE
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import parse_json
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.targets import CPU
 
 _MOST_SEEN = 16
 
 # What rules can know of a variant that they do not know of the others: of each file of its own how long it is, and what
 # it says (its text, or the tensors and operators of a model file; of an archive everything), and its parameters.
 _Visible = tuple[Mapping[str, Entry], Mapping[str, str], Mapping[str, Mapping[str, str]], frozenset[str]]
+
+_Error = tuple[str, str, int, str]
 
 
 @dataclass
@@ -38,6 +44,7 @@ class Checks:
     original: Original
     base: Repository
     destination: Destination
+    accepted: frozenset[_Error]  # of the steps of a fused archive, which has none itself
     _clean: deque[_Visible] = field(default_factory=lambda: deque(maxlen=_MOST_SEEN))
 
     @classmethod
@@ -50,7 +57,7 @@ class Checks:
             raise EnsembleError(
                 f"{shown(original.archive)} has faults, so no variant was written\n{error_lines(report)}"
             )
-        return cls(original, base, destination)
+        return cls(original, base, destination, frozenset(map(_error, _faults_of_steps(base, destination))))
 
     def refuse_faults(self, changes: Changes, path: Path) -> None:
         """Raises :class:`EnsembleError` with the errors of the archive that would be at ``path``, if it has any."""
@@ -62,7 +69,11 @@ class Checks:
         visible = (own, archives, changes.parameters, changes.left_out)
         if visible in self._clean:
             return
-        report = report_on([self._repository(changes, own, path)], [path.parent], self.destination)
+        repository = self._repository(changes, own, path)
+        report = report_on([repository], [path.parent], self.destination)
+        if not report.errors:
+            found = _faults_of_steps(repository, self.destination)
+            report = Report(tuple(fault for fault in found if _error(fault) not in self.accepted), ())
         if report.errors:
             raise EnsembleError(f"check finds faults in it\n{error_lines(report)}")
         self._clean.append(visible)
@@ -89,6 +100,20 @@ class Checks:
 
         tree = Tree(members(), self.base.tree.problems, nested)
         return Repository(path, shown(path), Form.ARCHIVE, tree)
+
+
+def _faults_of_steps(archive: Repository, destination: Destination) -> list[Fault]:
+    """The errors in the steps of a fused archive, looked at as those of a drawn one."""
+    steps = steps_of(archive)
+    if steps is None:
+        return []
+    report = report_on([steps], [archive.path.parent], replace(destination, device=CPU.name))
+    return [fault for fault in report.faults if fault.severity is Severity.ERROR]
+
+
+def _error(fault: Fault) -> _Error:
+    """What an error is about, whatever the variant is called."""
+    return fault.rule, fault.place.path.partition("!")[2], fault.place.line, fault.message
 
 
 def _destination(original: Original) -> Destination:

@@ -1,21 +1,21 @@
-"""Writes the variants of a table, one after another; one that is wrong does not stop the others."""
+"""Writes the variants of a table, one after another; one that is wrong does not stop the others.
 
-import os
-import tempfile
-from collections.abc import Callable, Generator
-from contextlib import closing
+``.ENSEMBLE.variants.json`` beside them says what each was written from, so that only what has changed is written again.
+"""
+
+import json
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.archive.clone_texts import Changes
+from triton_ensembles.archive.clone_texts import Changes, Replacement
 from triton_ensembles.archive.clones import Original, read_original
 from triton_ensembles.building.variants.archive_places import ArchivePlaces
 from triton_ensembles.building.variants.checked import Checks
-from triton_ensembles.building.variants.row_inputs import RowInputs, RowReader
-from triton_ensembles.building.variants.state import VariantsState
+from triton_ensembles.building.variants.own_files import own_files
 from triton_ensembles.building.variants.table import Row, Table
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import file_digest, remove_abandoned
+from triton_ensembles.ground.files import digest, file_digest, parse_json, remove_abandoned, write_file
 from triton_ensembles.ground.paths import PACKAGE
 from triton_ensembles.ground.progress import Progress
 
@@ -39,49 +39,94 @@ def write_variants(archive: Path, table: Table, folder: Path, progress: Progress
     """Write a variant of ``archive`` for each row into ``folder``; yield what became of it. A row whose files,
     parameters and archive are as they were is left alone. Raises :class:`EnsembleError`: the archive cannot be cloned
     or has faults of its own, a column names no step of it, or the variants do not fit on the disk."""
-    with (
-        read_original(archive, folder, progress) as original,
-        tempfile.TemporaryDirectory(dir=folder, prefix=".downloaded.", suffix=f".{os.getpid()}.partial") as scratch,
-    ):
-        writer = _Writer(original, table, Path(scratch), progress)
+    with read_original(archive, folder, progress) as original:
+        writer = _Writer(original, table, progress)
         try:
-            with closing(writer.reader.rows()) as rows:
-                for row, inputs in rows:
-                    yield writer.variant(row, inputs)
+            for row in table.rows:
+                yield writer.variant(row)
         finally:  # what is complete stays, also after Ctrl-C
-            writer.state.save()
+            writer.save()
 
 
 class _Writer:
     """Writes the rows of one table."""
 
-    def __init__(self, original: Original, table: Table, scratch: Path, progress: Progress) -> None:
-        self._original, self._places = original, ArchivePlaces(original)
-        self.state = VariantsState.read(original.folder, original.names.top or original.archive.name)
-        common = [file_digest(original.archive), *(file_digest(PACKAGE / path) for path in _CODE)]
-        self.reader = RowReader(table, self._places, self.state, common, self._path, scratch)
+    def __init__(self, original: Original, table: Table, progress: Progress) -> None:
+        self._original, self._table, self._places = original, table, ArchivePlaces(original)
+        self._columns = {column: self._places.parameter(column, table.path) for column in table.columns}
+        self._common = [file_digest(original.archive), *(file_digest(PACKAGE / path) for path in _CODE)]
+        self._state_file = original.folder / f".{original.names.top or original.archive.name}.variants.json"
+        self._state = _read_state(self._state_file)
         progress(f"checking {original.archive.name}")
         self._checks = Checks.of(original)
         remove_abandoned(original.folder.glob(".*.partial"))
         paths = [self._path(row) for row in table.rows if not row.fault]
         original.refuse_without_space(sum(not path.exists() for path in paths))
 
-    def variant(self, row: Row, read_inputs: Callable[[], RowInputs]) -> Variant:
+    def variant(self, row: Row) -> Variant:
+        """Write the archive of a row, unless it is there as it was written from the same inputs."""
         path = self._path(row)
         try:
             if row.fault:
                 raise EnsembleError(row.fault)
             self._original.refuse_itself(path)
-            inputs = read_inputs()
-            if not inputs.is_current:
-                changes = Changes(row.name, inputs.files, inputs.parameters, self._places.left_out(inputs.files))
-                self._checks.refuse_faults(changes, path)
-                self._original.write(changes, path)
-                self.state.note(row.name, inputs.digest, path, inputs.known)
+            files = self._files(row)
+            parameters: dict[str, dict[str, str]] = {}
+            for column, value in row.parameters.items():
+                step, key = self._columns[column]
+                parameters.setdefault(step, {})[key] = value
+            stamps = {inner: _stamp(file) for inner, file in files.items()}
+            inputs = digest([*self._common, row.name, stamps, parameters])
+            current = path.exists() and self._state.get(row.name) == [inputs, _stamp(path)]
+            if not current:
+                self._write(row.name, files, parameters, path)
+                self._state[row.name] = [inputs, _stamp(path)]
         except EnsembleError as error:
             return Variant(row, path, fault=str(error))
-        random = bool(self._places.random - inputs.replaced)
-        return Variant(row, path, path.stat().st_size, not inputs.is_current, random)
+        random = bool(self._places.random - files.keys())
+        return Variant(row, path, path.stat().st_size, not current, random)
+
+    def save(self) -> None:
+        write_file(self._state_file, json.dumps(self._state, sort_keys=True))
+
+    def _write(
+        self, name: str, files: Mapping[str, Path], parameters: Mapping[str, Mapping[str, str]], path: Path
+    ) -> None:
+        try:
+            own = {inner: Replacement(file, file.stat().st_size, file_digest(file)) for inner, file in files.items()}
+        except OSError as error:
+            raise EnsembleError(f"this cannot be read: {error.strerror}", path=error.filename) from error
+        changes = Changes(name, own, parameters, self._places.left_out(own))
+        self._checks.refuse_faults(changes, path)
+        self._original.write(changes, path)
+
+    def _files(self, row: Row) -> dict[str, Path]:
+        """The files of a row by the path in the archive of what they replace. Raises :class:`EnsembleError`."""
+        files: dict[str, Path] = {}
+        for inner, file in own_files(row.files, self._table.path) if row.files else ():
+            path = self._places.file(inner)
+            if path in files:
+                raise EnsembleError(f"{inner!r} is there twice, also with the step's whole name", cure="remove one")
+            files[path] = file
+        if row.files and not files:
+            message = f"there is no file in {row.files!r}"
+            raise EnsembleError(message, cure="put the files there, in folders as those of the archive")
+        return files
 
     def _path(self, row: Row) -> Path:
         return self._original.folder / f"{row.name}.tar.gz"
+
+
+def _read_state(path: Path) -> dict[str, object]:
+    """What each variant was written from, by its name: the digest of its inputs, and the stamp of its archive."""
+    try:
+        state = parse_json(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def _stamp(file: Path) -> list[int]:
+    """What changes with the content of a file, and costs no reading of it."""
+    status = file.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ino]
