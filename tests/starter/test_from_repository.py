@@ -1,5 +1,6 @@
 """`new NAME --from …`: repositories as people have them are built and answer; what is missing is said."""
 
+import json
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from tests.checking.packing import Content, write_folder
 from tests.commands.projects import run_in
 from tests.running import serving
 from tests.starter.repositories import LABEL, TEXT, X, write_ensemble, write_network, write_repository, write_step
+from triton_ensembles.archive.manifest import FACTS
 from triton_ensembles.building.build import build
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.places import Places
@@ -234,6 +236,11 @@ def _text_file(folder: Path) -> Path:
     return write_folder(folder, {"model.zip": "PK"}) / "model.zip"
 
 
+def _built(folder: Path) -> Path:
+    write_folder(folder, {"models/manifest.json": json.dumps(dict.fromkeys(FACTS))})
+    return archive(folder)
+
+
 def _two_repositories(folder: Path) -> Path:
     write_repository(folder / "cpu")
     write_repository(folder / "gpu")
@@ -255,6 +262,7 @@ def _two_repositories(folder: Path) -> Path:
             "config.pbtxt:2: 'max_batch_size: ${size}': Couldn't parse integer",
         ),
         (_text_file, "model.zip: "),
+        (_built, "this archive was built from a recipe, and holds what the build made; import the repository"),
         (_two_repositories, "there are 2 model repositories here: "),
     ],
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from triton_ensembles.archive.manifest import FACTS, read_manifest
 from triton_ensembles.checking.python.model_calls import callees
 from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.ground.errors import EnsembleError, shown
@@ -25,7 +26,6 @@ from triton_ensembles.starter.recipe import backend_of, environment_text, recipe
 from triton_ensembles.starter.report import Notes, add_faults
 from triton_ensembles.starter.repository import ModelRepository, beginning, choose_model, find_repository
 from triton_ensembles.starter.steps import Packages, packages_of
-from triton_ensembles.starter.unbuilt import undo_build
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.requirements import Declared
@@ -75,7 +75,7 @@ def import_models(
     Raises :class:`EnsembleError`: it cannot be imported.
     """
     inner = project / ENSEMBLES / name
-    with _folder_of(source, project / "unpacked", notes) as place:
+    with _folder_of(source, project / "unpacked") as place:
         repository = find_repository(place, model, name)
         if repository.folder != source and source.is_dir():
             notes.assumed.append(f"the model repository is {shown(repository.folder)}")
@@ -111,14 +111,18 @@ def _copied(repository: ModelRepository, chosen: str, inner: Path, notes: Notes)
 
 
 @contextmanager
-def _folder_of(source: Path, unpacked: Path, notes: Notes) -> Iterator[Path]:
-    """``source``, or what it unpacks to, an archive; one that was built here as it was before."""
+def _folder_of(source: Path, unpacked: Path) -> Iterator[Path]:
+    """``source``, or what it unpacks to, an archive. Raises :class:`EnsembleError`: it was built from a recipe."""
     if source.is_dir():
         yield source
         return
     try:
         extract(source, unpacked, lambda _: None)
-        notes.assumed += undo_build(unpacked)
+        if read_manifest(unpacked).keys() >= FACTS:
+            cure = "import the repository that it was built from"
+            raise EnsembleError(
+                "this archive was built from a recipe, and holds what the build made", path=source, cure=cure
+            )
         yield unpacked
     except ExtractionError as error:
         cure = "pack it again, without links: tar -h --hard-dereference -C FOLDER -czf NAME.tar.gz ."
