@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import quote
@@ -113,11 +113,10 @@ class ModelLoader:
     def _start(self) -> TritonServer:
         self._servers += 1
         log = self._logs / f"triton-{self._servers}.log"
-        server = TritonServer([self._repository], log=log, arguments=["--model-control-mode=explicit"])
+        arguments = ["--model-control-mode=explicit"]
         if self._completes:
-            kept = [flag for flag in server.command.arguments if flag != "--disable-auto-complete-config"]
-            kept.append(f"--backend-directory={self._python_backend_only()}")
-            server.command = replace(server.command, arguments=tuple(kept))
+            arguments.append(f"--backend-directory={self._python_backend_only()}")
+        server = TritonServer([self._repository], completes=self._completes, log=log, arguments=arguments)
         self._server = server.start()
         return server
 

@@ -52,7 +52,7 @@ def refusal(*repositories: Path, arguments: tuple[str, ...] = (), seconds: float
     """The lines of the error: the first says that the server did not start."""
     with (
         pytest.raises(EnsembleError) as refused,
-        TritonServer(repositories, arguments=arguments, ready_seconds=seconds),
+        TritonServer(repositories, arguments=arguments, completes=False, ready_seconds=seconds),
     ):
         pass
     return refused.value.message.splitlines()

@@ -22,8 +22,8 @@ class TritonServer(ServerProcess):
     Args:
         repositories: one folder, or several.
         arguments: further flags of tritonserver.
-        completes: whether the server completes configs that leave out what a model's file says. For that it starts
-            each Python step once more.
+        completes: whether the server completes configs that leave out what a model's file says, as Triton does by
+            default. For that it starts each Python step once more, which configs that a build has written need not.
         reach: who may talk to it.
 
     The other arguments and the errors are those of :class:`ServerProcess`.
@@ -37,7 +37,7 @@ class TritonServer(ServerProcess):
         repositories: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         *,
         arguments: Sequence[str] = (),
-        completes: bool = False,
+        completes: bool = True,
         reach: Reach = Reach.PROGRAMS,
         **options: Unpack[ServerOptions],
     ) -> None:

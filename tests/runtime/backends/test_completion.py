@@ -59,7 +59,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[http.InferenceS
     ov.save_model(graph, repository / "layout" / "1" / "model.xml")
     written(repository, "refused", doubling(3, 2), 'backend: "onnxruntime" max_batch_size: 8')
     flags = ("--exit-on-error=false", "--strict-readiness=false")
-    with serving(TritonServer([repository], completes=True, arguments=flags)) as server, http_client(server) as client:
+    with serving(TritonServer([repository], arguments=flags)) as server, http_client(server) as client:
         yield client
 
 

@@ -78,6 +78,7 @@ def measure(
     own = server or TritonServer(
         list(repositories.values()),
         python=python_of(repositories),
+        completes=False,
         reach=Reach.SECRET,
         progress=lambda waited: progress(f"loading, {waited:.0f} s"),
     )

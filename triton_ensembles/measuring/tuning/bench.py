@@ -154,7 +154,12 @@ class ServedBench:
         self._generators.clear()
         explicit = ["--model-control-mode=explicit"]
         server = TritonServer(
-            [self._variants.repository], arguments=explicit, reach=Reach.SECRET, log=self._log, python=self._python
+            [self._variants.repository],
+            arguments=explicit,
+            completes=False,
+            reach=Reach.SECRET,
+            log=self._log,
+            python=self._python,
         )
         self.server = self._running.enter_context(server)
 

@@ -1,6 +1,5 @@
 """What lies beside the models, and configs under other names, on the real tritonserver as people start it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,8 +26,6 @@ def start(folder: Path, names: set[str]) -> list[str]:
     for name in names:
         stage(example(TABLE, TABLE["cases"][name], "model"), folder / "models", "model")
     server = TritonServer([folder / "models"], log=folder / "log")
-    completing = tuple(flag for flag in server.command.arguments if flag != "--disable-auto-complete-config")
-    server.command = replace(server.command, arguments=completing)
     try:
         with server:
             return []
