@@ -23,6 +23,7 @@ from triton_ensembles.server.stubs import require_interpreter
 from triton_ensembles.serving.served import Served, as_written, served, server_of
 from triton_ensembles.serving.watching.source import watched_source
 from triton_ensembles.serving.watching.watch import Watch, explicit_mode
+from triton_ensembles.triton.destination import SingleModel
 from triton_ensembles.triton.pip_server import server_python
 
 
@@ -92,6 +93,7 @@ def test_what_is_packed_is_what_was_served_and_proven(models: Path, tmp_path: Pa
         served(models, tmp_path), Places(tmp_path, tmp_path / "build", tmp_path / "dist"), Proof.ANSWERS
     )
     first = build(request, print)
+    assert served(models, tmp_path, single=SingleModel()).models, "links to packages are none in the archive"
     with tarfile.open(first.archive) as archive:
         names = archive.getnames()
     assert {"first/1/ninefold/__init__.py", "first/1/nothing_but_nine/__init__.py"} <= {*names}

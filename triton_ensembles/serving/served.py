@@ -114,8 +114,9 @@ def served(
     refuse_faults(path, destination, message, repositories=repositories, progress=progress)
     refuse_missing(repositories, server, python)
     laid = laid_out(path, repositories, scratch, progress, server, python)
-    if laid.refresh:  # now that the packages are there
-        refuse_faults(laid.repository, destination, message, path.parent if repositories[0].is_one_model else path)
+    if laid.refresh:  # now that the packages are there; the links to them are no fault, as none are packed
+        linked = replace(destination, single=None)
+        refuse_faults(laid.repository, linked, message, path.parent if repositories[0].is_one_model else path)
     return replace(laid, name=name if path.is_dir() else laid.name, server=server, destination=destination)
 
 
