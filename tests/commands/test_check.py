@@ -120,3 +120,13 @@ def test_an_ensemble_is_checked_by_its_name_and_a_path_wins(tmp_path: Path, monk
     assert "there is no ensemble 'tripler', and no such path; there are doubler" in unknown.stderr
     (tmp_path / "empty").mkdir()
     assert "there is no model here" in run_in(tmp_path, "check", "empty").stderr
+
+
+def test_without_a_project_the_current_folder_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise whoever types `check` in a folder of repositories learns of projects, and not of faults."""
+    monkeypatch.chdir(tmp_path)
+    assert "there is no model here" in run().output
+    stage(Example(python_model(size=-1)), tmp_path / "models", "scale")
+    result = run()
+    assert result.exit_code == 1 and "found: models" in result.stderr
+    assert result.stdout.startswith("models/scale/config.pbtxt:2:17: error[max-batch-size-negative]")

@@ -96,9 +96,30 @@ def test_the_check_of_the_machine_needs_nothing_installed() -> None:
     assert "Debian 12 or newer" in done.stdout
 
 
-def test_a_tab_offers_the_releases_of_an_image() -> None:
-    """Otherwise people look up in a browser what the next image is called."""
-    asked = {"_BUILD_PY_COMPLETE": "bash_complete", "COMP_WORDS": "build.py build --image 24.", "COMP_CWORD": "3"}
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("se", {"serve", "setup"}),
+        ("build --image 24.", {"24.09", "24.12"}),
+        ("deploy --instance ml.c5.", {"ml.c5.large", "ml.c5.xlarge"}),
+        ("plan --instance ml.g5.1", {"ml.g5.12xlarge", "ml.g5.16xlarge"}),
+        ("check --explain step-m", {"step-model-missing"}),
+    ],
+)
+def test_a_tab_offers_what_there_is(typed: str, offered: set[str]) -> None:
+    """Otherwise people look up in a browser what the next image or instance type is called."""
+    asked = {"_BUILD_PY_COMPLETE": "bash_complete", "COMP_WORDS": f"build.py {typed}"}
+    asked["COMP_CWORD"] = str(len(typed.split()))
     command = [sys.executable, "build.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | asked)
-    assert {"plain,24.09", "plain,24.12"} <= set(done.stdout.split())
+    assert {f"plain,{word}" for word in offered} <= set(done.stdout.split())
+
+
+def test_a_tab_for_a_command_imports_none() -> None:
+    """Otherwise it takes seconds: numpy alone is a fifth of one."""
+    code = "from triton_ensembles.commands.cli import main; main(prog_name='c')"
+    asked = {"_C_COMPLETE": "bash_complete", "COMP_WORDS": "c ", "COMP_CWORD": "1"}
+    command = [sys.executable, "-X", "importtime", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | asked)
+    assert "plain,undeploy" in done.stdout
+    assert "numpy" not in done.stderr and "triton_ensembles.building" not in done.stderr

@@ -16,11 +16,12 @@ from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.rule import Scope
 from triton_ensembles.checking.rules.model_py.step_imports import steps_with_packages
-from triton_ensembles.commands.common import check_options, options
-from triton_ensembles.commands.common.arguments import asked, path_of, with_packages
+from triton_ensembles.commands.common import check_options
+from triton_ensembles.commands.common.arguments import asked, checked_paths, with_packages
 from triton_ensembles.commands.common.option_rules import excludes, needs
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.triton.destination import Destination
 
 _OF_RUNS = frozenset(rule.id for rule in RULES if rule.scope is Scope.PROBE)
@@ -63,6 +64,7 @@ def _explain(context: click.Context, _option: click.Parameter, id: str | None) -
     is_flag=False,
     flag_value="",
     is_eager=True,
+    shell_complete=lambda _context, _option, start: [rule.id for rule in RULES if rule.id.startswith(start)],
     expose_value=False,
     callback=_explain,
     help="Explain a rule: a bad and a good example, what the server says, the fix. Without RULE: list all rules.",
@@ -84,7 +86,8 @@ def check_command(
 
     A PATH is a model repository (a folder whose folders are the models), a folder of such, or a .tar.gz archive;
     several archives are checked as the members of one multi-model endpoint. An ENSEMBLE is the name of one of the
-    project; a path of the same name wins (write ./NAME to be clear). Without any, all of ensembles/ is checked.
+    project; a path of the same name wins (write ./NAME to be clear). Without any, all of ensembles/ is checked, or,
+    where there is no project, the current folder.
     Without --run nothing is executed, imported or unpacked, and neither a server nor a GPU is needed.
 
     \b
@@ -120,8 +123,8 @@ def check_command(
     """
     started = time.perf_counter()
     try:
-        chosen = [path_of(text) for text in paths] or [options.current_places().ensembles]
-        destination = where.beside(chosen) if paths else where.destination()
+        chosen = checked_paths(paths)
+        destination = where.beside(chosen)
         baseline = Baseline.read(known.baseline) if known.baseline else None
         packages = asked()
 
@@ -129,7 +132,7 @@ def check_command(
             return [replace(repository, asked=packages.of) for repository in repositories_at(chosen)]
 
         repositories = read()
-        if paths and not {repository.path for repository in repositories} <= {*chosen}:
+        if not {repository.path for repository in repositories} <= {*chosen, *find_ensembles(chosen[0])}:
             click.echo(f"found: {most_of([repository.shown for repository in repositories])}", err=True)
         run = running.run(where)
         report = _compared(report_on(repositories, chosen, destination, run), baseline, destination, has_run=bool(run))

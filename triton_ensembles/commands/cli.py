@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 from typing_extensions import override
 
 from triton_ensembles.ground.errors import EnsembleError, UsageError
@@ -104,6 +105,13 @@ class _Commands(click.Group):
         for group, commands in GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl(list(commands.items()))
+
+    @override
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [
+            CompletionItem(name, help=line) for name, line in COMMANDS.items() if name.startswith(incomplete)
+        ] + options
 
     @override
     def resolve_command(self, context: click.Context, arguments: list[str]) -> Any:

@@ -101,7 +101,6 @@ _choices = options.collected(
         "instance",
         "An instance type, such as ml.c7i.2xlarge; may be repeated.",
         f", or else {', '.join(_USUAL)}",
-        type=str,
         multiple=True,
     ),
     option_values.option(

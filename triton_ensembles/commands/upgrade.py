@@ -12,7 +12,7 @@ from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.checking.places import FilePlaces
 from triton_ensembles.checking.registry import RULES_BY_ID
 from triton_ensembles.commands.common import options
-from triton_ensembles.commands.common.arguments import path_of
+from triton_ensembles.commands.common.arguments import checked_paths
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES
@@ -53,7 +53,7 @@ def upgrade(
     before, after = (Destination(target or "", instance or "", image) for image in (old, new))
     _refuse_older(before, after)
     try:
-        chosen = [path_of(text) for text in paths] or [options.current_places().ensembles]
+        chosen = checked_paths(paths)
         repositories = repositories_at(chosen)
         present = report_on(repositories, chosen, before)
         report = report_on(repositories, chosen, replace(after, replaces=before.release_name))

@@ -220,6 +220,12 @@ def families() -> tuple[str, ...]:
     return tuple(row["family"] for row in table_rows(_FOLDER / "instances.csv"))
 
 
+def instance_types() -> list[str]:
+    """The instance types that SageMaker has for endpoints, such as ``ml.g5.xlarge``."""
+    rows = table_rows(_FOLDER / "instances.csv")
+    return [f"ml.{row['family']}.{size}" for row in rows for size in row["sizes"].split()]
+
+
 def version(text: str) -> tuple[int, ...]:
     """``10.4.0.26`` as numbers, up to the first part that is not a number."""
     numbers = []

@@ -127,6 +127,12 @@ def path_of(argument: str) -> Path:
     return known[argument]
 
 
+def checked_paths(arguments: Sequence[str]) -> list[Path]:
+    """As :func:`path_of`; without arguments, ensembles/ of the project, or else the current folder."""
+    project = None if arguments else options.places_if_any()
+    return [project.ensembles] if project else [path_of(argument) for argument in arguments or (".",)]
+
+
 def _ensembles(places: Places | None) -> dict[str, Path]:
     return {folder.name: folder for folder in find_ensembles(places.ensembles)} if places else {}
 

@@ -8,7 +8,7 @@ import click
 from triton_ensembles.checking.checker import Run
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.project.recipe.places import RECIPE
+from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
 from triton_ensembles.server.home import Installation
 from triton_ensembles.triton.destination import UNDECIDED, Destination
 from triton_ensembles.triton.dockerfile import dockerfile_of
@@ -34,13 +34,17 @@ class Where:
         destination = self.destination()
         if self.target == "cpu" or (self.image and not options.is_of_project("image")):
             return destination
-        files = {None if (path / RECIPE).is_file() else dockerfile_of(path) for path in paths}
+        files = {None if _has_recipes(path) else dockerfile_of(path) for path in paths}
         file = files.pop() if len(files) == 1 else None
         if file is None:
             return destination
         image = destination.image or file.image
         click.echo(f"image: {image}, packages of {file.path}:{file.line}; --image chooses another", err=True)
         return replace(destination, image=image, dockerfile=file)
+
+
+def _has_recipes(path: Path) -> bool:
+    return (path / RECIPE).is_file() or any(find_ensembles(path))
 
 
 where = options.collected(

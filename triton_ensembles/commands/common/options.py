@@ -21,7 +21,7 @@ from triton_ensembles.server.installed import image_of_server, server_at
 from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
 from triton_ensembles.server.secret import covers_sagemaker
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.releases import releases
+from triton_ensembles.triton.releases import instance_types, releases
 from triton_ensembles.triton.targets import NAMES, Target, target_of
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -82,7 +82,7 @@ class _Checked(click.ParamType[Any]):
 
 
 IMAGE = _Checked("image", KEYS["image"], lambda: (*reversed(releases()), "newest", "sagemaker"))
-INSTANCE = _Checked("instance", KEYS["instance"])
+INSTANCE = _Checked("instance", KEYS["instance"], instance_types)
 
 
 class Setting(click.Option):
