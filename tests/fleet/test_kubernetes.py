@@ -83,14 +83,17 @@ def test_the_host_takes_its_command_line() -> None:
 
 
 def test_a_profile_gives_the_budget(tmp_path: Path) -> None:
-    """Otherwise pods have room for another number of models than was asked for."""
+    """Otherwise pods have room for another number of models or requests than was asked for."""
     measured = profile()
     write_profile(measured, tmp_path / "profile.json")
-    found = manifests(*GIVEN, "--profile", str(tmp_path / "profile.json"), "--loaded", str(measured.loaded[-1].models))
+    many = str(measured.loaded[-1].models)
+    found = manifests(*GIVEN, "--profile", str(tmp_path / "profile.json"), "--loaded", many, "--rate", "100")
     arguments = container(found, "models-hosts")["args"]
     megabytes = int(arguments[arguments.index("--memory-budget") + 1].removesuffix("M"))
     expected = measured.server.bytes + measured.loaded[-1].memory.bytes
     assert megabytes == pytest.approx(expected / 2**20, abs=1)
+    cpus = float(container(found, "models-hosts")["resources"]["limits"]["cpu"])
+    assert cpus == pytest.approx(100 * measured.answers[0].core_seconds / 0.7, rel=0.01)
 
 
 def test_pods_may_do_little() -> None:

@@ -8,7 +8,7 @@ import click
 from triton_ensembles.commands.common import option_values, options
 from triton_ensembles.commands.common.option_rules import excludes, needs
 from triton_ensembles.fleet.haproxy import Balancer, haproxy_config
-from triton_ensembles.fleet.kubernetes import Fleet, manifests
+from triton_ensembles.fleet.kubernetes import TARGET_UTILIZATION, Fleet, manifests
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.files import write_file
 from triton_ensembles.measuring.planning.chosen_profiles import chosen_profiles
@@ -73,6 +73,8 @@ def haproxy(hosts: tuple[str, ...], balancer: Balancer, file: Path | None) -> No
 @excludes("--profile", "--memory-budget", because="the budget follows from it")
 @needs("--profile", "--loaded", because="the budget is for so many copies")
 @needs("--loaded", "--profile")
+@needs("--rate", "--profile")
+@excludes("--rate", "--cpus", because="they follow from it")
 @options.collected(
     Fleet,
     "fleet",
@@ -102,8 +104,13 @@ def haproxy(hosts: tuple[str, ...], balancer: Balancer, file: Path | None) -> No
 )
 @click.option("--profile", metavar="PROFILE|ARCHIVE", help="Compute the memory budget from what profile has measured.")
 @click.option("--loaded", type=click.IntRange(1), help="How many copies of it a host has room for.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, min_open=True),
+    help="Compute --cpus: requests a second of it that a host answers.",
+)
 @_output
-def kubernetes(fleet: Fleet, profile: str | None, loaded: int | None, file: Path | None) -> None:
+def kubernetes(fleet: Fleet, profile: str | None, loaded: int | None, rate: float | None, file: Path | None) -> None:
     """Write manifests: hosts of the archives below an S3 prefix, and HAProxy before them as the Service NAME.
 
     Deployment, headless Service, HorizontalPodAutoscaler and PodDisruptionBudget of the hosts; Deployment, Service,
@@ -111,13 +118,16 @@ def kubernetes(fleet: Fleet, profile: str | None, loaded: int | None, file: Path
 
     \b
       export kubernetes models s3://bucket/models --image REGISTRY/host:1 | kubectl apply -f -
-      export kubernetes models s3://bucket/models --image REGISTRY/host:1 --profile a.json --loaded 50
+      export kubernetes models s3://bucket/models --image REGISTRY/host:1 --profile a.json --loaded 50 --rate 20
       export kubernetes models s3://bucket/models --image REGISTRY/host:1 -- --server /opt/tritonserver
     """
     if profile is not None and loaded is not None:
         ((measured, _),) = chosen_profiles((profile,), options.profiles_folder())
         copy, shared = memory_of(measured)
         fleet = replace(fleet, memory_budget=round(measured.server.bytes + shared + loaded * copy))
+        if rate is not None:  # at which the autoscaler starts no further host
+            cpus = rate * min(answers.core_seconds for answers in measured.answers) / TARGET_UTILIZATION
+            fleet = replace(fleet, cpus=max(0.1, cpus))
     _write(manifests(fleet), file)
 
 

@@ -10,6 +10,7 @@ from triton_ensembles.fleet.template import filled
 from triton_ensembles.ground.errors import UsageError
 from triton_ensembles.host.settings import DRAIN_SECONDS
 
+TARGET_UTILIZATION = 0.7  # of the processors of a host; beyond it, the autoscaler starts another one
 _PRE_STOP_SECONDS = 20  # in which CoreDNS (a TTL of 5 s by default) and HAProxy (hold valid) forget a pod
 _LONGEST = 63 - len("-hosts")  # names of Services are labels of RFC 1035
 _SECRET = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"  # RFC 1123
@@ -95,7 +96,8 @@ def manifests(fleet: Fleet) -> str:
             "host": "triton-ensembles-host",
             "balancer": "triton-ensembles-balancer",
             "arguments": fleet.arguments,
-            "cpus": f"{fleet.cpus:g}",
+            "cpus": f"{round(fleet.cpus, 2):g}",
+            "utilization": round(TARGET_UTILIZATION * 100),
             "memory": f"{(fleet.memory_budget + fleet.memory_budget // 10 + _BESIDE) // _MIB}Mi",
             "disk": f"{(fleet.disk_budget + _DISK_BESIDE) // _MIB}Mi",
             "config": config,
