@@ -1,5 +1,7 @@
 """What a host does about clients and models that want too much."""
 
+import os
+import signal
 import socket
 import sys
 from contextlib import closing
@@ -11,6 +13,7 @@ from tests.host.conftest import COMPLETE, eventually, hosting, put
 from tests.hosting import archives
 from tests.running import sent
 from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.ground.programs import ProgramError, output_of
 
 
@@ -69,6 +72,29 @@ def test_what_is_pinned_stays_and_comes_back(models: Path, tmp_path: Path) -> No
         put(models, "always", archives.model(execute="x = x + 2"))
         eventually(lambda: hosted.infer("always", 1) == [3])
         assert hosted.infer("large1", 5) == [5]
+
+
+def test_a_model_whose_process_was_killed_is_loaded_again(models: Path, tmp_path: Path) -> None:
+    """Otherwise it fails every request until its archive changes; and what unloads it waits for ever for Triton."""
+    for name in ("always", "rarely"):
+        put(models, name, archives.model(name))
+    with hosting(models, tmp_path / "root", COMPLETE, "--pin", "always") as hosted:
+
+        def kill(name: str) -> None:
+            (stub,) = [pid for pid in descendants(hosted.pid) if f"/{name}/1/model.py" in command_line(pid)]
+            os.kill(stub, signal.SIGKILL)
+
+        for ends in ("by a request", "by an unload", "by a request"):
+            assert hosted.infer("rarely", 3) == [3]
+            kill("rarely")
+            assert "is not healthy" in hosted.error("rarely", 500)
+            if ends == "by an unload":
+                assert hosted.ask("POST", "/v2/repository/models/rarely/unload", b"{}")[0] == 200
+            assert hosted.infer("rarely", 4) == [4]
+        before = hosted.metric("host_load_seconds_count")
+        kill("always")
+        eventually(lambda: hosted.metric("host_load_seconds_count") == before + 1)  # nobody has to ask
+        assert hosted.infer("always", 5) == [5] and hosted.metric("host_restarts_total") == 0
 
 
 def test_what_was_loaded_comes_back(models: Path, tmp_path: Path) -> None:

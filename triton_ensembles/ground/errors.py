@@ -30,8 +30,8 @@ class EnsembleError(Exception):
         self.cure = cure
 
     def __str__(self) -> str:
-        cure = f"; {_shortened(self.cure)}" if self.cure else ""
-        return escaped(f"{self._place}{_shortened(self.message)}{cure}", lines=True)
+        cure = f"; {shortened(self.cure)}" if self.cure else ""
+        return escaped(f"{self._place}{shortened(self.message)}{cure}", lines=True)
 
     @property
     def headline(self) -> str:
@@ -50,7 +50,7 @@ class UsageError(EnsembleError):
     """What a command line names does not exist: nothing has begun, and the exit code is 2."""
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
     """``text`` with the beginning and the end of each line, should a name or a value in it be endless."""
     if len(text) <= _LONGEST_LINE:
         return text

@@ -21,6 +21,7 @@ from triton_ensembles.hosting.errors import (
     LoadFailed,
     ModelNotReadyException,
 )
+from triton_ensembles.hosting.faults import ENDED_STUB
 from triton_ensembles.hosting.instance import Instance
 from triton_ensembles.hosting.model import Model
 from triton_ensembles.hosting.model_cache import ModelCache
@@ -100,8 +101,8 @@ class Room:
                     self._lost = str(error)
                     self._report.warning("", f"{error}; the models that are known stay as they are")
             for model in self._pinned.values():
-                if model and not model.loaded:
-                    self._begin(model.target_model, self._load_again(model.target_model))  # the server has died
+                if model and (model.broken or not model.loaded):  # a process, or the server, has ended
+                    self._begin(model.target_model, self._load_again(model.target_model))
 
     @property
     def ready(self) -> bool:
@@ -198,7 +199,9 @@ class Room:
 
     def _model(self, key: str, taken: int) -> Model:
         alias = f"{key}.{taken + 1}" if taken else ""
-        return Model(key, model_hash("", key, taken), f"/v2/models/{alias or key}", self._urls[key], alias=alias)
+        return Model(
+            key, model_hash("", key, taken), f"/v2/models/{alias or key}", self._urls[key], alias=alias, heals=True
+        )
 
     async def _hold(self, name: str) -> None:
         try:
@@ -222,7 +225,9 @@ class Room:
         self._cache.release(await self._acquire(key))
 
     def _note(self, key: str, error: HostingError) -> None:
-        if isinstance(error, ArchiveRefused) or (isinstance(error, LoadFailed) and error.original_status):
+        if isinstance(error, LoadFailed) and (not error.original_status or ENDED_STUB in error.message):
+            return  # Triton may load it the next time: a process was killed, or memory was short
+        if isinstance(error, ArchiveRefused | LoadFailed):
             self._failed[key] = error
 
     async def _look_for(self, name: str) -> None:

@@ -82,6 +82,11 @@ class Disk:
         model = self.model_folder(hash)
         return model.parent if (model / "config.pbtxt").is_file() else model
 
+    def rename(self, model: Model, hash: str) -> None:
+        """Give a model on the disk another id."""
+        (self._models / model.hash).rename(self._models / hash)
+        model.hash = hash
+
     async def fetch(self, model: Model, url: str, make_room: MakeRoom) -> tuple[float, float]:
         """Download the object at ``url`` and unpack it: the seconds of both. The model is ON_DISK then.
 

@@ -6,11 +6,13 @@ They have AWS's wording where it is known: "Failed to download model data" and "
 from pathlib import Path
 
 from triton_ensembles.archive.manifest import python_of
+from triton_ensembles.ground.errors import shortened
 from triton_ensembles.hosting import errors
 from triton_ensembles.hosting.model import Model
 from triton_ensembles.hosting.report import Report
 from triton_ensembles.sagemaker.extraction import ExtractionError
 
+ENDED_STUB = " is not healthy"  # Stub process '…' …: python_backend r24.10 python_be.cc
 ENDED_STUB_CURE = (
     "see the endpoint's log for what ended it, and load the model again, here as on AWS: upload the archive under "
     "another name, or update the endpoint"
@@ -70,7 +72,7 @@ def cure_of(reason: str) -> str:
 
 
 def _load_failed(target_model: str, detail: str, message: str, cure: str, status: int = 0) -> errors.LoadFailed:
-    text = f"Failed to load model '{target_model}': {detail}"
+    text = f"Failed to load model '{target_model}': {shortened(detail)}"
     return errors.LoadFailed(text, original_status=status, original_message=message, cure=cure)
 
 
@@ -100,13 +102,15 @@ def load_timed_out(target_model: str, seconds: float, restarted: bool) -> errors
 def note_ended_stub(model: Model, report: Report) -> None:
     """A process of one of the model's Python steps has ended: say so, once."""
     if not model.broken:
-        model.broken = "a process of its Python steps has ended, and Triton starts no other: every request to it fails"
-        report.warning(model.target_model, f"'{model.target_model}' is broken: {model.broken}", ENDED_STUB_CURE)
+        then = "it is loaded again" if model.heals else "Triton starts no other: every request to it fails"
+        model.broken = f"a process of its Python steps has ended, and {then}"
+        cure = "" if model.heals else ENDED_STUB_CURE
+        report.warning(model.target_model, f"'{model.target_model}' is broken: {model.broken}", cure)
 
 
 def file_system_full(target_model: str, reason: str, others_in_use: bool) -> errors.HostingError:
     """The file system has no room for the model, although the budget has. ``reason``: the kernel's."""
-    message = f"Insufficient disk: the file system of the endpoint's working folder is full ({reason})"
+    message = f"Insufficient disk: the file system of the working folder is full ({reason})"
     if others_in_use:
         return errors.ServiceUnavailable(f"{message}, and all other models are in use", cure="try again, or free space")
     text, cure = f"{message}: '{target_model}' does not fit", "free space on it, or choose another folder with --root"

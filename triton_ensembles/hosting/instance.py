@@ -19,7 +19,6 @@ from triton_ensembles.hosting.status import InstanceStatus
 from triton_ensembles.hosting.triton_api import ContainerAnswered, ContainerDied, NeverSent, TritonApi
 from triton_ensembles.sagemaker.model_state import ModelState
 
-_ENDED_STUB = " is not healthy."  # Stub process '…' …: python_backend r24.10 python_be.cc
 _NOT_FOUND = "Request for unknown model: '{}' is not found"  # core r24.10 model_repository_manager.cc
 _MOST_CONTAINERS = 3  # that may die one after the other before a request leaves
 
@@ -157,14 +156,15 @@ class Instance:
 
     async def _answer(self, model: Model, api: TritonApi, request: Invocation) -> Reply:
         """Raises HostingError, or NeverSent when the container had ended before."""
-        began = time.perf_counter()
+        began, asked = time.perf_counter(), model.hash
         try:
             return await self._send(model, api, request)
         except ContainerAnswered as answer:
-            ended = model.loaded and _ENDED_STUB in answer.message
+            ended = model.loaded and model.hash == asked and faults.ENDED_STUB in answer.message
             if ended:
                 faults.note_ended_stub(model, self._report)
-            error = _received(answer.status, answer.message, faults.ENDED_STUB_CURE if ended else "")
+            cure = faults.ENDED_STUB_CURE if ended and not model.heals else ""
+            error = _received(answer.status, answer.message, cure)
         except NeverSent:
             raise
         except ContainerDied:

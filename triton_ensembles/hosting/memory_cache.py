@@ -46,14 +46,21 @@ class _StuckLoad:
 
 
 class MemoryCache:
-    """Loads and unloads models, several at a time.
+    """Loads and unloads models, several at a time; ``make`` is that of the :class:`ModelCache`.
 
     ``after_load`` is awaited before a loaded model is used. It may raise HostingError to have it unloaded again.
     """
 
     def __init__(
-        self, container: Container, models: Mapping[str, Model], disk: Disk, budgets: Budgets, report: Report
+        self,
+        make: Callable[[str, int], Model],
+        container: Container,
+        models: Mapping[str, Model],
+        disk: Disk,
+        budgets: Budgets,
+        report: Report,
     ) -> None:
+        self._make = make
         self._container = container
         self._models = models
         self._disk = disk
@@ -62,6 +69,7 @@ class MemoryCache:
         self._sizes = ModelSizes()
         self._calls = ContainerCalls(models)
         self._stuck: list[_StuckLoad] = []
+        self._abandoned: list[tuple[str, TritonApi]] = []
         self._admission = Admission(container, models, self._sizes, budgets, self._unload)
         self.after_load: Callable[[Model], Awaitable[None]]
 
@@ -95,7 +103,7 @@ class MemoryCache:
         """Unload the model unless it is in use. Returns whether it was unloaded."""
         if model.in_use or not model.loaded:
             return False
-        await self._admission.begin_unload(model)
+        await asyncio.shield(self._admission.begin_unload(model))  # whoever wanted it may be gone
         return True
 
     async def evict(self, why: str, spare: Model | None = None) -> bool:
@@ -219,10 +227,25 @@ class MemoryCache:
                 raise faults.load_timed_out(name, self._budgets.load_seconds, api.closed) from None
             return time.monotonic() - began
 
-    def stuck_loads_of(self, target_model: str) -> int:
-        """Return how many of its loads the present server will never end: it takes a corrected archive by another id
-        and name only."""
-        return sum(load.target_model == target_model and not load.api.closed for load in self._stuck)
+    def taken(self, target_model: str) -> int:
+        """Return how many ids of the model the present server has for loads that it will never end, and for models
+        that were abandoned: it takes the archive by another id and name only."""
+        held = [*self._abandoned, *((load.target_model, load.api) for load in self._stuck)]
+        return sum(name == target_model and not api.closed for name, api in held)
+
+    async def abandon(self, model: Model) -> None:
+        """Give up a loaded model of which a process has ended: once a request has met that, Triton never ends to
+        unload it. What is left of its processes is ended, and it gets another id."""
+        assert model.api is not None, "it is loaded"
+        self._abandoned = [(name, api) for name, api in self._abandoned if not api.closed]
+        self._abandoned.append((model.target_model, model.api))
+        await self._container.end_steps(model.hash)
+        renewed = self._make(model.target_model, self.taken(model.target_model))
+        self._disk.rename(model, renewed.hash)
+        model.alias, model.invoke_path = renewed.alias, renewed.invoke_path
+        model.state, model.broken = ModelState.ON_DISK, ""
+        self._report.gone(model.target_model)
+        self._report_count()
 
     def _refuse_stuck(self, model: Model, api: TritonApi) -> None:
         """Raise ModelError for an archive whose load the server has not ended."""
@@ -267,6 +290,9 @@ class MemoryCache:
         """Unload, and wait until the memory is freed; ``evicted``: for what. A container that cannot is restarted."""
         api, name = model.api, model.target_model
         assert api is not None, "only a loaded model is unloaded"
+        if model.broken and not api.closed:
+            await self.abandon(model)
+            return
         model.state = ModelState.UNLOADING
         began = time.monotonic()
         try:

@@ -36,6 +36,7 @@ class Model:
     url: str = ""  # of its archive
     kept: bool = True  # whether it stays loaded, and on the disk, when no request uses it any more
     alias: str = ""  # the container's name for it, where a load that never ends has that of the target model
+    heals: bool = False  # whether it is loaded again when a process of its steps has ended; on AWS it is not
     api: TritonApi | None = None  # of the server that loaded it; no other server knows the model
     state: ModelState = ModelState.WAITING
     disk_bytes: int = 0
@@ -43,7 +44,7 @@ class Model:
     steps: frozenset[str] = frozenset()  # the names of the models that its ensemble is made of
     order: tuple[str, ...] = ()  # of the steps in its DAG
     stubs: int = 0  # processes of its Python steps when it was loaded
-    broken: str = ""  # why a loaded model fails every request until its server restarts; "" while nothing is known
+    broken: str = ""  # why a loaded model fails every request until it is loaded again; "" while nothing is known
     in_use: int = 0  # requests that wait for it or that it is answering
     hits: int = 0  # invocations that found it loaded
     misses: int = 0

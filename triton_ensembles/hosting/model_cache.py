@@ -23,14 +23,14 @@ from triton_ensembles.hosting.report import Report
 from triton_ensembles.sagemaker.model_state import ModelState
 
 _POLL_SECONDS = 0.05
+_MOST_HEALED = 20  # times that a model is loaded again, since Triton keeps something of each
 
 
 class ModelCache:
     """All models of one tritonserver: loaded, being loaded or on its disk.
 
     Args:
-        make: the model of a name that is requested for the first time, where the server is still loading so many others
-            of that name, and always will.
+        make: the model of a name, where the server still has so many others of that name, and always will.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class ModelCache:
         self._budgets = budgets
         self._report = report
         self._models: dict[str, Model] = {}
-        self._memory = MemoryCache(container, self._models, disk, budgets, report)
+        self._memory = MemoryCache(make, container, self._models, disk, budgets, report)
         self._disk = DiskCache(disk, self._models, self._memory, budgets, report)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -60,10 +60,10 @@ class ModelCache:
         assert target_model is not None
         model = self._models.get(target_model)
         if model is None:
-            model = self._make(target_model, self._memory.stuck_loads_of(target_model))
+            model = self._make(target_model, self._memory.taken(target_model))
             self._models[target_model] = model
         model.begin()
-        hit = model.loaded
+        hit = self._answers(model)
         self._report.metric("ModelCacheHit", int(hit), target_model)
         if hit:
             model.hits += 1
@@ -142,9 +142,13 @@ class ModelCache:
         """The most recently used first."""
         return sorted(self._models.values(), key=lambda model: model.last_use, reverse=True)
 
+    def _answers(self, model: Model) -> bool:
+        heals = model.heals and self._memory.taken(model.target_model) < _MOST_HEALED
+        return model.loaded and not (model.broken and heals)
+
     async def _wait_for(self, model: Model) -> None:
         deadline = time.monotonic() + self._budgets.invoke_seconds
-        while not model.loaded:
+        while not self._answers(model):
             task = model.load_task or self._spawn(self._fetch_and_load(model))
             model.load_task = task
             await asyncio.wait([task], timeout=max(0.0, deadline - time.monotonic()))
@@ -162,6 +166,8 @@ class ModelCache:
         download = extract = 0.0
         model.behind, model.waits_for = sum(other.condition == "queued" for other in self._models.values()) - 1, ""
         try:
+            if model.loaded:
+                await self._memory.abandon(model)
             if model.state is ModelState.WAITING:
                 download, extract = await self._disk.fetch(model, model.url)
             load = await self._memory.load(model)

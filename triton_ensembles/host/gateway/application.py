@@ -36,10 +36,9 @@ class Gateway:
         self._signatures: dict[Model, tuple[str, Signature]] = {}  # with the key of the entry
 
     async def ping(self) -> web.Response:
-        """200 when every model of the table, and what else is pinned, is ready and is what the table says.
+        """Answer 200 when every model of the table, and what else is pinned, is ready and is what the table says.
 
-        Raises Refused: 503 and why. Triton still calls a model ready whose process has ended, and never starts it
-        again: only a new container helps.
+        Raises Refused: 503 and why.
         """
         faults = self._room.faults()
         models = self._table.models
