@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from botocore.exceptions import ClientError
 from click.testing import CliRunner
 
+from checkout import ROOT
 from tests.endpoint.conftest import BUCKET, Deployer, ask
 from tests.endpoint.test_scaling import scalable
 from tests.hosting import archives
@@ -202,6 +204,30 @@ def test_a_port_that_is_too_large_is_no_port(tmp_path: Path) -> None:
         Ports(http=70000).refuse_busy(["http"])
     with pytest.raises(EnsembleError, match=r"no tritonserver answers at 127.0.0.1:70000"):
         RunningServer("127.0.0.1:70000", "", "").answers("/")
+
+
+def test_too_few_open_files_are_named(tmp_path: Path) -> None:
+    """Otherwise tritonserver crashes at the first load."""
+    command = f"ulimit -n 500; exec {sys.executable} build.py endpoint --port 0 --root {tmp_path}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 1 and "500 open files are too few" in done.stderr
+
+
+def test_a_working_folder_that_is_deleted_is_named(tmp_path: Path) -> None:
+    """By the API, the runtime and S3. What a client sends that is not HTTP leaves no traceback in the log."""
+    with LocalEndpoint(tmp_path) as local:
+        runtime = serve_slow_model(local, "pass")
+        deployer = Deployer(local)
+        deployer.put("new.tar.gz", archives.model("new"))
+        with socket.create_connection(("127.0.0.1", int(local.url.rpartition(":")[2])), timeout=300) as connection:
+            connection.sendall(b"GET / HTTP/9.9\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.0 400")
+        assert "Traceback" not in (tmp_path / "logs" / "platform.log").read_text()
+        shutil.rmtree(tmp_path / "run")
+        for call in (lambda: ask(runtime, "e", "new.tar.gz", 1), lambda: deployer.put("newer.tar.gz", b"")):
+            with pytest.raises(ClientError, match="its working folder was deleted while it ran; start it again"):
+                call()
+        assert ask(runtime, "e", "slow.tar.gz", 1) == [1]
 
 
 def test_a_path_that_a_shell_would_split_is_refused(tmp_path: Path) -> None:

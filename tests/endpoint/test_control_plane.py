@@ -167,6 +167,8 @@ def of_variant(**members: Any) -> dict[str, Any]:
         ("CreateTrainingJob", {}, "NotSupportedLocally", "CreateTrainingJob is not supported locally"),
         ("CreateInferenceRouter", {}, "NotSupportedLocally", "call the endpoint itself"),
         ("ListInferenceRouters", {}, "NotSupportedLocally", "call the endpoint itself"),
+        ("CreateInferenceComponent", {}, "NotSupportedLocally", "use a multi-model endpoint"),
+        ("CreateEndpointConfig", of_variant(ModelName=None), "NotSupportedLocally", "use a multi-model endpoint"),
         ("CreateEndpointConfig", of_variant(InstancePools=[POOL]), "NotSupportedLocally", "give one InstanceType"),
         ("CreateEndpointConfig", of_variant(AcceleratorPartitionLayouts=[{}]), "NotSupportedLocally", "leave it out"),
         (

@@ -184,6 +184,9 @@ def test_percentiles_expressions_and_odd_periods_are_refused_with_the_cure(local
             refused(cloudwatch.get_metric_data, MetricDataQueries=[query], **window),
         ):
             assert code == expected and re.search(words, message)
+    window["StartTime"] -= timedelta(hours=24)
+    code, message = refused(cloudwatch.get_metric_statistics, **metric, **window, Period=60, Statistics=["Sum"])
+    assert code == "InvalidParameterCombination" and "exceeds the limit of 1440" in message
 
 
 def test_periods_begin_with_the_start_time_rounded_down_as_on_aws(local: LocalEndpoint) -> None:

@@ -11,7 +11,7 @@ import pytest
 import requests
 import tritonclient.http as triton
 
-from tests.endpoint.conftest import Deployer, ask, refused
+from tests.endpoint.conftest import Deployer, ask, page, refused
 from tests.hosting import archives
 from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -124,6 +124,16 @@ def test_the_error_of_a_model_has_the_paths_of_a_container(deployer: Deployer, s
     for message in (error["OriginalMessage"], error["Error"]["Message"]):
         assert re.search(r"ValueError: /opt/ml/models/[0-9a-f]{32}/model/telling/1/model.py", message)
         assert "endpoints/" not in message
+
+
+def test_an_endless_error_is_short_where_people_look(
+    deployer: Deployer, shared: str, runtime: Any, local: LocalEndpoint
+) -> None:
+    deployer.put("endless.tar.gz", archives.model("endless", execute="raise ValueError('x' * (1 << 20))"))
+    with pytest.raises(runtime.exceptions.ModelError) as caught:
+        ask(runtime, shared, "endless.tar.gz", 1)
+    assert len(caught.value.response["OriginalMessage"]) > 1 << 20
+    assert len(page(local)) < 1 << 20
 
 
 def test_a_single_model_endpoint_takes_no_target_model_and_streams_one_part(deployer: Deployer, runtime: Any) -> None:

@@ -20,7 +20,7 @@ from triton_ensembles.endpoint.settings import ACCOUNT
 from triton_ensembles.endpoint.variants.spec import VariantPlan
 from triton_ensembles.endpoint.variants.variant import Variant
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.hosting.errors import ServiceUnavailable, ValidationError, with_paths_of_aws
+from triton_ensembles.hosting.errors import ServiceUnavailable, ValidationError, reason_of, with_paths_of_aws
 from triton_ensembles.hosting.together import start_all, stop_all
 
 _REASON_LENGTH = 1024  # of FailureReason in the service model
@@ -183,6 +183,6 @@ def shutting_down() -> ServiceUnavailable:
 
 def _reason(error: Exception) -> str:
     """FailureReason: the message of our own errors; for any other error, its type as well."""
-    text = str(error) if isinstance(error, EnsembleError) else f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, EnsembleError) else reason_of(error) or f"{type(error).__name__}: {error}"
     text = with_paths_of_aws(text, multi_model=False)  # only single models are loaded at the start
     return text if len(text) <= _REASON_LENGTH else text[: _REASON_LENGTH - 1] + "…"

@@ -18,7 +18,7 @@ from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.ground.web_pages import INERT, REFUSAL, is_foreign
-from triton_ensembles.hosting.errors import ServiceUnavailable
+from triton_ensembles.hosting.errors import ServiceUnavailable, reason_of
 from triton_ensembles.hosting.request_body import Body, BodyTooLarge
 
 _log = logging.getLogger(__name__)
@@ -62,8 +62,8 @@ class Router:
             if request.transport is None or request.transport.is_closing():
                 raise  # it failed because the client is gone: aiohttp deals with that
             _log.exception("%s %s failed", request.method, request.raw_path)
-            message = f"the server failed ({type(error).__name__}); platform.log says where"
-            return refusal(request, service, "InternalFailure", message, 500)
+            reason = reason_of(error) or f"{type(error).__name__}; platform.log says where"
+            return refusal(request, service, "InternalFailure", f"the server failed: {reason}", 500)
 
     def _handler(self, request: web.BaseRequest, service: str | None) -> Handler:
         if service == "sagemaker" or (service is None and "X-Amz-Target" in request.headers):

@@ -23,7 +23,7 @@ from triton_ensembles.host.refusal import RETRY, Refused
 from triton_ensembles.host.report import HostReport
 from triton_ensembles.host.room import Room
 from triton_ensembles.host.settings import Settings
-from triton_ensembles.hosting.errors import ArchiveMissing, HostingError
+from triton_ensembles.hosting.errors import ArchiveMissing, HostingError, reason_of
 from triton_ensembles.hosting.replies import send, whole
 from triton_ensembles.hosting.request import Invocation
 from triton_ensembles.hosting.request_body import Body, BodyTooLarge
@@ -80,7 +80,8 @@ class Application:
             if request.transport is None or request.transport.is_closing():
                 raise  # it failed because the client is gone: aiohttp deals with that
             _log.exception("%s %s failed", request.method, request.raw_path)
-            answer = Refused(500, f"the host failed ({type(error).__name__}); host.log says where").response()
+            reason = reason_of(error) or f"{type(error).__name__}; host.log says where"
+            answer = Refused(500, f"the host failed: {reason}").response()
         for name, value in INERT.items() if not answer.prepared else ():
             answer.headers.setdefault(name, value)
         return answer

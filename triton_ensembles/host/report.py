@@ -63,7 +63,7 @@ class HostReport:
         _log.info("%s: %s", kind, text)
 
     def error(self, target_model: str, error: EnsembleError) -> None:
-        text = in_words(error.message, target_model[:-9])  # of a model's key
+        text = in_words(str(error), target_model[:-9])  # of a model's key
         _log.error("%s: %s", target_model[:-9], text)
         self._note(f"{target_model[:-9]}: {text}" if target_model else text)
 

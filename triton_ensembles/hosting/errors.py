@@ -1,10 +1,11 @@
 """The errors of InvokeEndpoint, by the names and status codes of botocore's model of sagemaker-runtime (2017-05-13)."""
 
+import errno
 import re
 
 from triton_ensembles.ground.errors import EnsembleError
 
-_FOLDER = re.compile(r"/[0-9A-Za-z._/-]*/endpoints/\d+\.[^/\s]+/[^/\s]+/\d+/models/(?P<hash>[0-9a-f]{32})/model")
+_FOLDER = re.compile(r"/[0-9A-Za-z._/-]*/endpoints/\d+\.[^/\s]+/\d+/models/(?P<hash>[0-9a-f]{32})/model")
 
 
 class HostingError(EnsembleError):
@@ -70,6 +71,18 @@ class ServiceUnavailable(HostingError):
     """No instance can take the request now: the endpoint is stopping, or all models in its memory are in use."""
 
     status = 503
+
+
+_KERNEL = {
+    errno.ENOENT: "its working folder was deleted while it ran; start it again",
+    errno.ENOSPC: "the file system of its working folder is full; free space on it, or choose another with --root",
+    errno.EMFILE: "it has as many files open as it may; raise the limit (ulimit -n)",
+}
+
+
+def reason_of(error: Exception) -> str:
+    """Return why the kernel has refused the server something, and what to do; "" for an error of another kind."""
+    return _KERNEL.get(error.errno or 0, "") if isinstance(error, OSError) else ""
 
 
 def with_paths_of_aws(text: str, *, multi_model: bool) -> str:

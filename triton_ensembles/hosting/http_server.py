@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import resource
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import locked
 
 _BACKLOG = 1024
+_LEAST_FILES = 1024
 _KEEP_ALIVE_SECONDS = 75.0
 _SHUTDOWN_SECONDS = 5.0  # for answers still being sent when all models have stopped
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -22,13 +24,25 @@ Stop = Callable[[], Awaitable[None]]
 
 
 def listen(address: str, port: int, option: str) -> socket.socket:
-    """A socket that listens there; port 0 is a free one. Raises EnsembleError, whose cure names the option."""
+    """A socket that listens there; port 0 is a free one. Raises EnsembleError, whose cure names the option, or when the
+    process may not open enough files."""
+    raise_file_limit()
     try:
         return socket.create_server((address, port), backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
         cure = f"stop the program that listens there, or choose another port with {option}"
         reason = error.strerror if isinstance(error, OSError) else "ports are numbers from 0 to 65535"
         raise EnsembleError(f"port {port} of {address} cannot be used: {reason}", cure=cure) from error
+
+
+def raise_file_limit() -> None:
+    """Let this process, and those that it starts, open as many files as it may: one for each connection or object.
+    Raises EnsembleError where that is too few for a tritonserver."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < _LEAST_FILES:
+        cure = f"raise the limit to {_LEAST_FILES} or more (ulimit -Hn)"
+        raise EnsembleError(f"{most} open files are too few for a tritonserver with models", cure=cure)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def stop_signals() -> asyncio.Event:
@@ -44,6 +58,7 @@ async def answering(
     listener: socket.socket, handle: Handler, stop: Callable[[], Awaitable[None]]
 ) -> AsyncIterator[None]:
     """Answer requests there. At the end ``stop`` is awaited, while it still listens."""
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # it has a traceback for what is not HTTP
     server = web.Server(
         handle,
         handler_cancellation=True,  # a client that is gone needs no answer

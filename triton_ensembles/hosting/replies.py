@@ -23,8 +23,8 @@ async def send(request: web.BaseRequest, reply: Reply, headers: Mapping[str, str
             async with asyncio.timeout(reply.body.seconds):  # the model is in use until the client has read its answer
                 await response.write(piece)
         await response.write_eof()
-    except Exception:
-        _log.exception("an answer broke off")
+    except Exception as error:
+        _log.warning("an answer broke off, or its client did not read it: %r", error)
         if request.transport is not None:
             request.transport.abort()  # the status is already sent: only this shows the client that the rest is missing
     finally:

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from boto3.s3.transfer import TransferConfig
 
 from tests.endpoint.conftest import BUCKET, Deployer, ask, refused
+from tests.endpoint.test_wire import SIGNED
 from tests.hosting import archives
 from tests.processes import wait_for_end
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -103,6 +105,14 @@ def test_a_key_has_at_most_1024_bytes(s3: Any) -> None:
     for key in ("ü" * 512 + "x", "/" * 1025):
         assert refused(s3.put_object, Bucket=BUCKET, Key=key, Body=b"abc")[0] == "KeyTooLongError"
         assert refused(s3.create_multipart_upload, Bucket=BUCKET, Key=key)[0] == "KeyTooLongError"
+
+
+@pytest.mark.parametrize("name", ["Models", "a_b", "a..b", "192.168.1.1", "xn--a", "a-"])
+def test_a_name_that_s3_gives_no_bucket_is_refused(local: LocalEndpoint, name: str) -> None:
+    """Otherwise the same code fails on AWS."""
+    headers = {"Authorization": SIGNED.format("s3")}
+    answer = requests.put(f"{local.url}/{name}", headers=headers, timeout=300)
+    assert answer.status_code == 400 and "<Code>InvalidBucketName<" in answer.text
 
 
 def test_an_object_is_read_without_headers_and_with_its_bucket_in_the_hosts_name(local: LocalEndpoint, s3: Any) -> None:

@@ -7,7 +7,7 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally, Validation
 from triton_ensembles.endpoint.api.models import Models, container_spec
 from triton_ensembles.endpoint.api.resources import Resource, Resources
 from triton_ensembles.endpoint.api.tags import Tags
-from triton_ensembles.endpoint.api.validation import refuse_unsupported
+from triton_ensembles.endpoint.api.validation import INSTEAD, refuse_unsupported
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.endpoint.variants.spec import VariantPlan
 from triton_ensembles.hosting.budgets import Budgets
@@ -72,7 +72,9 @@ class Configs(Resources[Resource]):
 
 def _with_defaults(variant: Mapping[str, Any]) -> dict[str, Any]:
     refuse_unsupported("CreateEndpointConfig", variant, _VARIANT, "a production variant")
-    for needed in ("ModelName", "InstanceType", "InitialInstanceCount"):
+    if not variant.get("ModelName"):
+        raise NotSupportedLocally("a production variant for inference components", INSTEAD["InferenceComponent"])
+    for needed in ("InstanceType", "InitialInstanceCount"):
         if not variant.get(needed):
             raise ValidationException(f"The production variant {variant['VariantName']} has no {needed}")
     strategy = (variant.get("RoutingConfig") or {}).get("RoutingStrategy", "LEAST_OUTSTANDING_REQUESTS")

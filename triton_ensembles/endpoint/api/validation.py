@@ -20,6 +20,7 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally, Serializat
 INSTEAD = {
     "InstancePools": "give one InstanceType and InitialInstanceCount",
     "AcceleratorPartitionLayouts": "leave it out: a container here has the whole machine",
+    "InferenceComponent": "name the model in the production variant (ModelName), or use a multi-model endpoint",
     "InferenceRouter": "call the endpoint itself, whose variants share its requests by weight",
 }
 """What to use instead of parts of the API that are not here, by their names or a part of an operation's."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from hmac import compare_digest
@@ -27,6 +28,7 @@ from triton_ensembles.endpoint.aws_services.disk import Stored
 from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE, Fault
 from triton_ensembles.endpoint.aws_services.secret import SECRET
 from triton_ensembles.endpoint.aws_services.uploads import received
+from triton_ensembles.hosting.errors import reason_of
 
 _log = logging.getLogger(__name__)
 _MODULES = {"monitoring": "cloudwatch", "sts": "sts", "application-autoscaling": "applicationautoscaling"}
@@ -37,6 +39,8 @@ _UNREADABLE = (
 )
 _SECRET = f"HTTP_{SECRET.upper().replace('-', '_')}"
 _LONGEST_KEY = 1024  # bytes, of which WSGI makes one character each
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+_BUCKET = re.compile(r"(?![0-9.]+$)(?!xn--)[a-z0-9](\.?[a-z0-9-]){1,61}(?<!-)")
 Start = Callable[..., Any]
 
 
@@ -73,9 +77,12 @@ class Application:
         service = signed_service(f"?{query}", headers) or "s3"
         uploads = parse_qs(query).get("uploadId", [])
         completes = environ.get("REQUEST_METHOD") == "POST" and uploads
+        bucket, _, key = environ["PATH_INFO"][1:].partition("/")
         try:
-            if service == "s3" and len(environ["PATH_INFO"][1:].partition("/")[2]) > _LONGEST_KEY:
+            if service == "s3" and len(key) > _LONGEST_KEY:
                 raise Fault("KeyTooLongError", "Your key is too long")
+            if service == "s3" and environ.get("REQUEST_METHOD") == "PUT" and not key and not _BUCKET.fullmatch(bucket):
+                raise Fault("InvalidBucketName", "The specified bucket is not valid.")
             # Of two programs that complete the same upload, the second finds the object: moto lets it repeat the call.
             with self._completing if completes else nullcontext():
                 return self._service(_MODULES.get(service, "s3"))(environ, start_response)
@@ -85,7 +92,7 @@ class Application:
             return _error(start_response, Fault("NotImplemented", _UNKNOWN, 501))
         except OSError as error:
             _log.exception("%s %s failed", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"))
-            return _error(start_response, Fault("InternalError", str(error), 500))
+            return _error(start_response, Fault("InternalError", reason_of(error) or str(error), 500))
         except Exception as error:  # moto's, which comes upon something else than it expects: other XML, or none
             if isinstance(error, KeyError) and error.args[0] in uploads:
                 message = "The specified upload does not exist: it was completed or aborted, or has never been."

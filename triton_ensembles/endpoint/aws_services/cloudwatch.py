@@ -17,6 +17,7 @@ from triton_ensembles.endpoint.aws_services.fault import Fault
 
 _STATISTICS = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
 _SHORT_PERIODS = (1, 5, 10, 20, 30)  # seconds; longer ones are whole minutes
+_MOST_POINTS = 1440  # of one GetMetricStatistics
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
@@ -69,7 +70,11 @@ def _check(operation: str, parameters: dict[str, Any]) -> None:
             raise Fault("ValidationError", message)
     if periods:  # AWS's reference of GetMetricStatistics: rounded down to the minute, or to a shorter period
         start, step = parameters["StartTime"], min(60, *map(int, periods))
-        parameters["StartTime"] = start.replace(second=start.second // step * step, microsecond=0)
+        parameters["StartTime"] = start = start.replace(second=start.second // step * step, microsecond=0)
+        points = int((parameters["EndTime"] - start).total_seconds() / min(map(int, periods)))
+        if points > _MOST_POINTS and operation == "GetMetricStatistics":
+            limit = f"which exceeds the limit of {_MOST_POINTS}. Ask for longer periods, or for less time"
+            raise Fault("InvalidParameterCombination", f"You have requested up to {points} datapoints, {limit}.")
     for statistic in statistics:
         if statistic not in (None, *_STATISTICS):
             cure = f"ask for {', '.join(_STATISTICS)}; the status page has p50, p90 and p99 of each model"

@@ -7,7 +7,6 @@ vanish with the process.
 
 import logging
 import os
-import resource
 import signal
 import sys
 
@@ -23,8 +22,6 @@ from triton_ensembles.endpoint.aws_services.application import Application
 
 def main() -> None:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one open file for each object
     for module in (disk, copies, cloudwatch):
         module.install()
     secret = sys.stdin.readline().strip()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.variants.status import RecentError
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, shortened
 
 RECENT_ERRORS = 50  # kept of one variant
 
@@ -48,7 +48,7 @@ class Report:
 
     def _remember(self, target_model: str, text: str, cure: str) -> None:
         """Put it first. A repeated error, or one of many models, stays one: it must not push all others out."""
-        error = RecentError(datetime.now(UTC), self.instance, target_model, text, cure)
+        error = RecentError(datetime.now(UTC), self.instance, target_model, shortened(text), cure)
         if earlier := next((old for old in self.errors if old.kind == error.kind), None):
             self.errors.remove(earlier)
             error = error.after(earlier)
