@@ -15,7 +15,7 @@ from statistics import median
 
 import tritonclient.http as http
 
-from benchmarks.soak.subjects import running_host
+from benchmarks.many_hosts.hosts import Host
 from checkout import DIST, ENSEMBLES
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.request import infer_inputs
@@ -52,9 +52,9 @@ def measure(name: str, folder: Path) -> None:
     example = read_examples(ENSEMBLES / name).requests[0]
     inputs = infer_inputs(example.inputs)
     direct = TritonServer(folder / "unpacked", arguments=["--model-control-mode=explicit"])
-    with direct, running_host(models, folder / "root") as (address, _):
+    with direct, Host(models, folder / "root") as host:
         api = RepositoryApi(direct.http_url, direct.secret)
-        here, there = _client(address), _client(direct.http_url)
+        here, there = _client(host.address), _client(direct.http_url)
         cold = []
         for _ in range(_COLD):
             alone = _seconds(lambda: api.load(served))

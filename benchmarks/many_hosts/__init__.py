@@ -3,5 +3,6 @@
     python -m benchmarks.many_hosts [--models 300] [--requests 3000] [--clients 16] [--only hits|faults]
 
 hosts.py     hosts and the balancer as processes
-traffic.py   clients with tritonclient.http, which never try again, and compare each answer
+
+The clients are benchmarks/soak's, with tritonclient.http: they never try again, and compare each answer.
 """

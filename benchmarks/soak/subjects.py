@@ -1,9 +1,6 @@
 """What is under load: the local endpoint with boto3's clients, or a host with tritonclient's."""
 
 import json
-import re
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,12 +14,11 @@ from botocore.exceptions import ClientError
 from tritonclient.utils import InferenceServerException
 
 from benchmarks.contenders.local_endpoint import NAME, running_endpoint
+from benchmarks.many_hosts.hosts import FLAG, Host
 from benchmarks.soak.models import VALUES, name_of
-from checkout import ROOT
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.ground.processes import die_with_parent
 
-FLAG = "--disable-auto-complete-config"
+_SECONDS = 600.0
 Ask = Callable[[int, float], list[float]]
 """Sends a value to the model of a number, and returns its answer. Raises :class:`NotReady`."""
 
@@ -57,28 +53,13 @@ def endpoint(folder: Path, archives: Sequence[Path], budget: str) -> Iterator[Su
 @contextmanager
 def host(folder: Path, archives: Sequence[Path], budget: str) -> Iterator[Subject]:
     """``archives`` lie in one folder, which is what it serves."""
-    with running_host(archives[0].parent, folder / "root", "--memory-budget", budget) as (address, pid):
+    with Host(archives[0].parent, folder / "root", "--memory-budget", budget) as running:
+        address = running.address
         calls: dict[str, Callable[[], Any]] = {
             "/v2/repository/index": lambda: _read(f"http://{address}/v2/repository/index", b"{}"),
             "/metrics": lambda: _read(f"http://{address}/metrics"),
         }
-        yield Subject(pid, lambda: _tritonclient(address), calls)
-
-
-@contextmanager
-def running_host(models: Path, root: Path, *options: str) -> Iterator[tuple[str, int]]:
-    """The address of a host over the folder ``models``, and its process."""
-    command = [sys.executable, "-m", "triton_ensembles", "host", models, "--http-port", "0", "--root", root, FLAG]
-    command += options
-    with subprocess.Popen(
-        [str(word) for word in command], cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent()
-    ) as process:
-        try:
-            assert process.stdout is not None
-            found = (re.match(r"ready: .* on http://(\S+)", line) for line in process.stdout)
-            yield next(match[1] for match in found if match), process.pid
-        finally:
-            process.terminate()
+        yield Subject(running.pid, lambda: host_client(address), calls)
 
 
 def _boto3(local: LocalEndpoint) -> Ask:
@@ -103,8 +84,9 @@ def _boto3(local: LocalEndpoint) -> Ask:
     return ask
 
 
-def _tritonclient(address: str) -> Ask:
-    client = http.InferenceServerClient(address, network_timeout=70, connection_timeout=70)
+def host_client(address: str) -> Ask:
+    """Connect an unmodified tritonclient to a host."""
+    client = http.InferenceServerClient(address, network_timeout=_SECONDS, connection_timeout=_SECONDS)
 
     def ask(number: int, value: float) -> list[float]:
         tensor = http.InferInput("IN", [VALUES], "FP32")

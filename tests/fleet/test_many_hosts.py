@@ -7,8 +7,8 @@ import pytest
 import requests
 
 from benchmarks.many_hosts.hosts import Host, Running, balanced, hosts_of
-from benchmarks.many_hosts.traffic import Clients, under_load
 from benchmarks.soak.models import name_of, write_models
+from benchmarks.soak.traffic import host_clients, under_load
 
 pytestmark = pytest.mark.slow
 MODELS = 6
@@ -35,7 +35,7 @@ def places(hosts: list[Host], number: int) -> list[int]:
 def test_each_model_is_on_one_host(two: tuple[list[Host], Running]) -> None:
     """Otherwise the memory of all hosts holds the same models, and one of them is unloaded on the wrong host."""
     hosts, balancer = two
-    traffic = Clients(balancer.address, [*range(MODELS), *range(MODELS)], 1).join()
+    traffic = host_clients(balancer.address, [*range(MODELS), *range(MODELS)], 1).join()
     assert (traffic.answered, traffic.wrong) == (2 * MODELS, 0), traffic.failures
     found = [places(hosts, number) for number in range(MODELS)]
     assert all(len(each) == 1 for each in found), found
