@@ -41,36 +41,24 @@ from triton_ensembles.ground.progress import Progress
 
 WARM_UP = 0.5  # seconds before each measurement that do not count
 LONGEST = 60.0  # seconds after which a measurement is not repeated for longer
-OTHERS: Mapping[str, Callable[[Results, int, Progress, Path | None], None]] = {
-    "memory": memory.measure,
-    "cold": cold.measure,
-}
+OTHERS: Mapping[str, Callable[[Results, int, Progress], None]] = {"memory": memory.measure, "cold": cold.measure}
 ALL_PARTS = (*PARTS, *OTHERS)
 
 
-def bench(
-    part: str,
-    groups: Sequence[str],
-    rounds: int,
-    seconds: float,
-    path: Path,
-    progress: Progress,
-    before: Path | None = None,
-) -> Results:
+def bench(part: str, groups: Sequence[str], rounds: int, seconds: float, path: Path, progress: Progress) -> Results:
     """Measure a part, and write its results to ``path``; throughput after every round.
 
     Raises:
         EnsembleError: a required contender cannot be built, started or measured.
     """
     command = shlex.join(["python", "-m", "benchmarks.bench", "--only", part, "--rounds", str(rounds)])
-    command += f" --before {before}" if before else ""
     results = Results(facts_of(command) | {"rounds": rounds, "seconds": seconds, "warm_up": WARM_UP, "weights": {}})
     began = time.monotonic()
     if part in PARTS:
         for _ in measured_rounds(PARTS[part], groups, results, rounds, seconds, progress):
             results.write(path)
     else:
-        OTHERS[part](results, rounds, progress, before)
+        OTHERS[part](results, rounds, progress)
     results.facts["minutes"] = round((time.monotonic() - began) / 60, 1)
     results.write(path)
     return results
@@ -118,9 +106,6 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=ALL_PARTS, metavar="PART", default=ALL_PARTS, help="parts (all)")
     parser.add_argument("--contenders", nargs="+", choices=GROUPS, default=list(GROUPS), help="groups of them (all)")
     parser.add_argument("--output", type=Path, default=REPORTS / "bench", help="folder of the results (reports/bench)")
-    parser.add_argument(
-        "--before", type=Path, help="folder of bert_trt.tar.gz (one instance) and digits.tar.gz of before"
-    )
     options = parser.parse_args()
     progress: Progress = partial(print, flush=True)
     parts: dict[str, Results] = {}
@@ -128,9 +113,7 @@ def main() -> None:
         with StopSignals():  # the servers are stopped on the way out
             for part in options.only:
                 path = options.output / f"{part}.json"
-                parts[part] = bench(
-                    part, options.contenders, options.rounds, options.seconds, path, progress, options.before
-                )
+                parts[part] = bench(part, options.contenders, options.rounds, options.seconds, path, progress)
     except EnsembleError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

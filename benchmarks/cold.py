@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks.contenders.contender import BEFORE, DRAWN, FUSED, ONE_INSTANCE, REFERENCE, WHEELS
+from benchmarks.contenders.contender import DRAWN, FUSED, ONE_INSTANCE, REFERENCE, WHEELS
 from benchmarks.examples import sentences
 from benchmarks.multi_model import NO_AUTO_COMPLETE, load_model, multi_model_server, send
 from benchmarks.process_usage import seconds_of
@@ -57,12 +57,10 @@ class ColdStart:
         return self.extract + self.load + self.first
 
 
-def measure(results: Results, rounds: int, progress: Progress, before: Path | None = None) -> None:
+def measure(results: Results, rounds: int, progress: Progress) -> None:
     """Put the figures and the table into ``results``. Raises :class:`EnsembleError` when an archive cannot be built."""
     payload = sentences(["A cat sleeps on the sofa."])
     archives = _archives(results, progress)
-    if before:
-        archives[BEFORE + ONE_INSTANCE] = before / "bert_trt.tar.gz"
     starts: dict[str, list[ColdStart]] = {name: [] for name in archives}
     for number in range(1, rounds + 1):
         for name, archive in archives.items():

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from statistics import median
 
-from benchmarks.contenders.contender import BEFORE, DIGITS, DRAWN, FUSED, ONE_INSTANCE
+from benchmarks.contenders.contender import DIGITS, DRAWN, FUSED, ONE_INSTANCE
 from benchmarks.examples import examples_of, sentences
 from benchmarks.http_load import HttpTarget, post, run_load
 from benchmarks.loads import short_texts
@@ -51,7 +51,7 @@ class GrowthPoint:
     memory: int
 
 
-def measure(results: Results, _rounds: int, progress: Progress, before: Path | None = None) -> None:
+def measure(results: Results, _rounds: int, progress: Progress) -> None:
     """Put the figures and the table into ``results``; one round is enough.
 
     Raises:
@@ -62,7 +62,7 @@ def measure(results: Results, _rounds: int, progress: Progress, before: Path | N
     payloads = [sentences([text]) for text in texts]
     large = sentences([" ".join(texts)] * _LARGE)  # cut to 128 tokens
     digit = payload_of(examples_of("digits").requests[0])
-    for name, (archive, counts) in _forms(progress, before).items():
+    for name, (archive, counts) in _forms(progress).items():
         growth[name] = []
         for point in grow(archive, [digit] if DIGITS in name else payloads, counts):
             growth[name].append(point)
@@ -76,19 +76,15 @@ def measure(results: Results, _rounds: int, progress: Progress, before: Path | N
     results.tables.append(memory_table(growth))
 
 
-def _forms(progress: Progress, before: Path | None) -> dict[str, tuple[Path, Sequence[int]]]:
+def _forms(progress: Progress) -> dict[str, tuple[Path, Sequence[int]]]:
     """The archive of each form, and the numbers of loaded ones at which memory is read."""
     single = built_variant("bert_trt", "single", with_one_instance, fused(), progress)
-    forms: dict[str, tuple[Path, Sequence[int]]] = {
+    return {
         FUSED: (built_ensemble("bert_trt", fused(), progress).archive, [1]),
         ONE_INSTANCE: (single.archive, [1, 16, 64]),
         DRAWN: (built_ensemble("bert_trt", CPU, progress).archive, [1, 16]),
         DIGITS: (built_ensemble("digits", fused(), progress).archive, [1, 64]),
     }
-    if before:
-        archives = {ONE_INSTANCE: before / "bert_trt.tar.gz", DIGITS: before / "digits.tar.gz"}
-        forms |= {BEFORE + name: (archive, forms[name][1]) for name, archive in archives.items()}
-    return forms
 
 
 def grow(archive: Path, payloads: Sequence[Payload], counts: Sequence[int]) -> Iterator[GrowthPoint]:

@@ -31,6 +31,7 @@ from benchmarks.examples import row_payloads
 from benchmarks.open_load import arrivals, send_at
 from checkout import ROOT
 from triton_ensembles.archive.clones import clone, clone_names
+from triton_ensembles.deploy.resource_names import VARIANT
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.measuring.planning.demand import Floats, demand_of
 from triton_ensembles.measuring.planning.instances import Host
@@ -151,7 +152,7 @@ def _metrics(local: LocalEndpoint, start: int, length: int) -> tuple[float, int,
         points = local.client("cloudwatch").get_metric_statistics(
             Namespace=METRICS[name].namespace,
             MetricName=name,
-            Dimensions=[{"Name": "EndpointName", "Value": NAME}, {"Name": "VariantName", "Value": NAME}],
+            Dimensions=[{"Name": "EndpointName", "Value": NAME}, {"Name": "VariantName", "Value": VARIANT}],
             StartTime=datetime.fromtimestamp(start, UTC),
             EndTime=datetime.fromtimestamp(start + length, UTC),
             Period=length,

@@ -19,8 +19,6 @@ LOWER = {"bf16": "fused in bf16", "int8": "fused in int8"}
 ENGINE_INT8 = "engine in int8, all cores"
 ONE_INSTANCE = "fused, one instance"
 DIGITS = "digits, fused"
-BEFORE = "before: "
-"""Before the name of a form: the same of an earlier build."""
 DRAWN = "drawn"
 WHEELS = "drawn, with wheels"
 REFERENCE = "reference"

@@ -4,7 +4,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
+from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.deploy.rehearsal import start
 from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 
 NAME = "benchmark"
 _ROLE = "arn:aws:iam::000000000000:role/execution-role"
@@ -23,21 +27,13 @@ def running_endpoint(
         flags: of tritonserver.
     """
     # SageMaker's default is a line in the log for each step of each request; production switches it off.
-    environment = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false", "SAGEMAKER_TRITON_ADDITIONAL_ARGS": flags}
-    container = {
-        "Image": "sagemaker-tritonserver",
-        "Mode": "MultiModel",
-        "ModelDataUrl": f"s3://{NAME}/models/",
-        "Environment": {name: value for name, value in environment.items() if value},
-    }
+    variables = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false"} | ({ADDITIONAL_ARGS: flags} if flags else {})
+    place = f"s3://{NAME}/models/"
+    desired = DesiredEndpoint(NAME, _ROLE, PIP_SERVER, "ml.c5.xlarge", 1, place, environment=variables)
     with LocalEndpoint(folder / "root", *arguments) as local:
-        s3, sagemaker = local.client("s3"), local.client("sagemaker")
+        s3 = local.client("s3")
         s3.create_bucket(Bucket=NAME)
         for path in archives:
             s3.upload_file(str(path), NAME, f"models/{path.name}")
-        sagemaker.create_model(ModelName=NAME, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
-        variant = {"VariantName": NAME, "ModelName": NAME, "InstanceType": "ml.c5.xlarge", "InitialInstanceCount": 1}
-        sagemaker.create_endpoint_config(EndpointConfigName=NAME, ProductionVariants=[variant])
-        sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName=NAME)
-        sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=NAME)
+        start(local.client("sagemaker"), NAME, desired.model, desired.config)
         yield local

@@ -6,44 +6,23 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import benchmarks.many_hosts
 from benchmarks.many_hosts.hosts import Host, balanced, hosts_of, until
 from benchmarks.soak.models import name_of, write_models
+from benchmarks.soak.subjects import host
 from benchmarks.soak.traffic import drawn, host_clients, under_load
+from benchmarks.soak.watch import Memory, memory_of
 
 _HOSTS = 4
 _SHARE = 10  # there is memory for one in ten
-_SAMPLE = (2, 8)  # loaded for the measurement of what one takes
 _UNDER_WAY = 2  # models that a host loads for others, each of which needs its memory as well
-_ENOUGH = 64 << 30
 
 
-@dataclass(frozen=True)
-class Memory:
-    """Bytes of a server, and of each loaded model."""
-
-    server: int
-    model: int
-
-    def budget(self, models: float) -> int:
-        """What a host needs that keeps so many models while it loads others."""
-        return self.server + int((models + _UNDER_WAY) * self.model)
-
-
-def memory_of(archives: Path, folder: Path) -> Memory:
-    """Load a few models, and then more."""
-    few, many = _SAMPLE
-    with hosts_of(archives, folder, 1, _ENOUGH) as (host,):
-        sizes = []
-        for count in _SAMPLE:
-            host_clients(host.address, range(count), 1).join()
-            time.sleep(5)  # two looks at the memory
-            sizes.append(host.metrics()["host_memory_bytes"])
-    model = (sizes[1] - sizes[0]) / (many - few)
-    return Memory(int(sizes[0] - few * model), int(model))
+def budget_of(memory: Memory, models: float) -> int:
+    """What a host needs that keeps this many models while it loads others."""
+    return memory.budget(models + _UNDER_WAY)
 
 
 def hits(name: str, address: str, hosts: list[Host], models: list[int], clients: int) -> None:
@@ -68,7 +47,7 @@ def compare_hits(archives: Path, folder: Path, models: list[int], clients: int, 
         ("four hosts, round robin", _HOSTS, True),
     ):
         with (
-            hosts_of(archives, folder, count, memory.budget(room / count)) as hosts,
+            hosts_of(archives, folder, count, budget_of(memory, room / count)) as hosts,
             balanced(hosts, folder, round_robin=by_turns) as balancer,
         ):
             hits(name, balancer.address, hosts, models, clients)
@@ -128,13 +107,13 @@ def main() -> None:
         for path in list(write_models(arguments.models, folder / "packed")):
             archives.mkdir(exist_ok=True)
             path.rename(archives / path.name)
-        memory = memory_of(archives, folder)
+        memory = memory_of(host, folder, sorted(archives.iterdir()))
         print(f"a server takes {memory.server >> 20} MiB, a model {memory.model / 2**20:.1f} MiB", flush=True)
         models = drawn(arguments.models, arguments.requests)
         if arguments.only != "faults":
             compare_hits(archives, folder, models, arguments.clients, memory, arguments.models / _SHARE)
         if arguments.only != "hits":
-            faults(archives, folder, models, arguments.clients, memory.budget(arguments.models / _SHARE / _HOSTS))
+            faults(archives, folder, models, arguments.clients, budget_of(memory, arguments.models / _SHARE / _HOSTS))
 
 
 if __name__ == "__main__":

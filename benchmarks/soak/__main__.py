@@ -14,12 +14,11 @@ from benchmarks.soak.models import write_models
 from benchmarks.soak.subjects import endpoint, host
 from benchmarks.soak.traffic import Clients, drawn
 from benchmarks.soak.verdict import faults, figures
-from benchmarks.soak.watch import Sample, Watch
+from benchmarks.soak.watch import Sample, Watch, memory_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 
 FORMS = {"endpoint": endpoint, "host": host}
-_SAMPLE_MODELS = (2, 6)  # loaded for the measurement of what one takes
 _SHARE = 10  # the budget is for one in ten
 _REPORT_SECONDS = 30.0
 
@@ -47,7 +46,7 @@ class Outcome:
 def soak(folder: Path, plan: Plan, progress: Progress) -> Outcome:
     progress(f"packing {plan.models} ensembles")
     archives = list(write_models(plan.models, folder / "archives"))
-    budget = memory_for(folder, archives[: _SAMPLE_MODELS[1]], plan.models / _SHARE, plan.form)
+    budget = memory_of(FORMS[plan.form], folder, archives).budget(plan.models / _SHARE)
     progress(f"the budget for {plan.models / _SHARE:g} of them: {budget / 2**20:.0f} MiB")
     with FORMS[plan.form](folder, archives, str(budget)) as subject:
         progress(f"in service with {plan.models} archives")
@@ -78,20 +77,6 @@ def _looks(watch: Watch, clients: Clients, began: float, seconds: float, progres
             )
         time.sleep(pause)
     yield watch.look(clients.traffic.answered)
-
-
-def memory_for(folder: Path, archives: list[Path], models: float, form: str) -> int:
-    """Bytes that the container needs for ``models`` of them, by what the first few take."""
-    with FORMS[form](folder / "measured", archives, "64G") as subject:
-        watch, ask = Watch(subject), subject.client()
-        sizes = []
-        for number in range(len(archives)):
-            ask(number, 0.0)
-            if number + 1 in _SAMPLE_MODELS:
-                sizes.append(watch.look(number).container)
-    few, many = _SAMPLE_MODELS
-    model = (sizes[1] - sizes[0]) / (many - few)
-    return int(sizes[1] + (models - many) * model)
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 import json
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,10 @@ class Subject:
     pid: int
     client: Callable[[], Ask]
     calls: Mapping[str, Callable[[], Any]]
+
+
+Form = Callable[[Path, Sequence[Path], str], AbstractContextManager[Subject]]
+"""Serves these archives from a folder of its own, with this memory budget."""
 
 
 @contextmanager

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.soak.subjects import Subject
+from benchmarks.soak.subjects import Form, Subject
 from triton_ensembles.ground.processes import command_line, descendants, memory_parts
 
 ROLES = ("platform", "s3", "tritonserver", "stubs")
 _CONTAINER = ("tritonserver", "stubs")
+_SAMPLE = (2, 6)  # models that are loaded for the measurement of what one takes
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,31 @@ class Watch:
             elif command:
                 roles["stubs"].append(pid)  # at first with the program of the tritonserver that started it
         return roles
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes (PSS) of a container without models, and of each loaded model."""
+
+    server: int
+    model: int
+
+    def budget(self, models: float) -> int:
+        return int(self.server + models * self.model)
+
+
+def memory_of(form: Form, folder: Path, archives: Sequence[Path]) -> Memory:
+    """Load the first few of the archives, and then more."""
+    few, many = _SAMPLE
+    with form(folder / "measured", archives[:many], "64G") as subject:
+        watch, ask = Watch(subject), subject.client()
+        sizes = []
+        for number in range(many):
+            ask(number, 0.0)
+            if number + 1 in _SAMPLE:
+                sizes.append(watch.look(number).container)
+    model = (sizes[1] - sizes[0]) // (many - few)
+    return Memory(sizes[0] - few * model, model)
 
 
 def _count(pids: Sequence[int], folder: str) -> int:
