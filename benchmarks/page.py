@@ -59,13 +59,13 @@ def page(parts: Mapping[str, Results]) -> str:
     results = joined(parts.values())
     missing = (f"**{name}** did not take part: {reason}.\n\n" for name, reason in results.missing.items())
     facts = {key: ", ".join(f"{name} {value}" for name, value in results.facts[key].items()) for key in _FACTS}
-    contenders = [[name, about] for name, about in results.contenders.items()]
+    peers = [f"{name} ({about})" for name, about in results.contenders.items() if name in PEER_NAMES]
     texts = {
         "missing": "".join(missing),
         "throughput": markdown(throughput_table(results)),
         "others": "\n".join(markdown(table) for table in results.tables),
         "runs": markdown(_runs(parts)),
-        "contenders": markdown(Table("Contenders", ["contender", "engine, versions"], contenders)).rstrip(),
+        "peers": ", ".join(peers) or "none",
     }
     machine = {key: str(value) for key, value in results.facts["machine"].items()}
     text = TEMPLATE.read_text(encoding="utf-8")

@@ -64,7 +64,7 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     engines = {(ENGINE, BATCHES[ONE]): [200.0] * 3, (ENGINE_ONE_THREAD, BATCHES[ONE]): [250.0] * 3}
     one = run_of({(name, ONE): rounds for name, rounds in rates.items()} | engines)
     one.missing["a peer"] = "pip could not install it"
-    one.contenders = {FUSED: "tritonserver, onnxruntime"}
+    one.contenders = {FUSED: "tritonserver, onnxruntime", PEER_NAMES[0]: "infinity_emb 0.1"}
     table = Table("Memory", ["", "MiB"], [["fused", "88"]], "Files are mapped.")
     facts = FACTS | {"command": "python -m benchmarks.bench --only memory --rounds 3"}
     figures = {f"memory {ONE_INSTANCE} 64": 88.4}
@@ -80,7 +80,7 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     assert "## Memory\n\n|  | MiB |\n| --- | --- |\n| fused | 88 |\n\nFiles are mapped." in text
     assert "**a peer** did not take part: pip could not install it" in text
     assert "| `python -m benchmarks.bench --only memory --rounds 3` | 2026-01-02 | 2.5 | 0.1 |" in text
-    assert "| fused | tritonserver, onnxruntime |" in text
+    assert f"requests: {PEER_NAMES[0]} (infinity_emb 0.1)." in text
 
 
 def test_a_figure_compares_each_round_with_itself() -> None:
