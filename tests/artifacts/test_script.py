@@ -15,7 +15,6 @@ import pytest
 from checkout import ROOT
 from tests.chain import NAME, write_chain
 from tests.commands.projects import run_in
-from tests.docs.blocks import blocks_of
 from tests.files import write_files
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.checking.checker import check
@@ -61,6 +60,14 @@ maker = "copy"
 source = "words"
 file = "words.txt"
 accuracy = { run = "scripts/accuracy.py", reads = ["limit.txt"], options = { at_least = 2 } }
+"""
+OF_A_JOB = """from triton_ensembles.artifacts.script import main
+
+def make(job):
+    job.output.write_bytes(job.source_file().read_bytes())
+    return {"hidden": job.options["hidden"]}
+
+main(make)
 """
 RECIPE = Path("ensembles", NAME, "ensemble.toml")
 
@@ -138,10 +145,8 @@ def test_check_finds_what_is_wrong_with_its_entry(project: Path) -> None:
     assert "'run' is for maker = 'script'" in check([recipe.parent]).faults[0].message
 
 
-def test_the_script_of_the_docs_makes_a_file_or_says_why_not(tmp_path: Path) -> None:
-    blocks = [block.text for block in blocks_of(ROOT / "docs" / "ensembles.md")]
-    (script,) = [text for text in blocks if "script import main" in text]
-    write_files(tmp_path, {"make.py": script, "weights.bin": b"weights"})
+def test_a_script_that_leaves_its_arguments_to_the_package_makes_a_file_or_says_why_not(tmp_path: Path) -> None:
+    write_files(tmp_path, {"make.py": OF_A_JOB, "weights.bin": b"weights"})
     files = {"weights.bin": str(tmp_path / "weights.bin")}
     for file, reason in (("weights.bin", ""), (None, "this maker reads one file, and the recipe names none")):
         job = {"files": files, "file": file, "options": {"hidden": 384}}
