@@ -10,7 +10,7 @@ from benchmarks.soak.watch import ROLES, Sample
 
 SLOWEST_CALL = 0.3  # seconds: the control plane, the status page and /metrics
 _ERROR = 0.01  # of the budget: what a model takes more than the last time is only known afterwards
-_LEAST_ERROR = 3 << 20  # bytes: with a budget for a few models, a hundredth of it is less than one of them may vary by
+LEAST_ERROR = 3 << 20  # bytes: with a budget for a few models, a hundredth of it is less than one of them may vary by
 _SETTLED = 0.25  # of the run: by then every popular model has been loaded, and its metrics have their series
 _FEWEST = 12  # looks after that: with fewer, growth cannot be told from chance
 _GROWTH = 0.1  # of memory
@@ -30,7 +30,7 @@ def faults(traffic: Traffic, samples: Sequence[Sample], budget: int, requests: i
     if len({sample.server for sample in samples}) > 1:
         yield "tritonserver ended, and was started again"
     most = max(sample.container for sample in samples)
-    if most > budget + max(budget * _ERROR, _LEAST_ERROR):
+    if most > budget + max(budget * _ERROR, LEAST_ERROR):
         yield f"over the memory budget by up to {(most - budget) / 2**20:.1f} MiB"
     yield from _growth(samples)
     for name in samples[0].calls:

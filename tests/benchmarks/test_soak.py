@@ -48,7 +48,7 @@ def test_more_ensembles_than_fit_answer_rightly_and_leave_nothing(
     """No request fails, each answer is that of the model that was asked, and the container stays within its budget. So
     short a run says nothing of growth, and a machine that does other work nothing of time."""
     # The files of a server and of a step count in full as soon as no other test has them in memory.
-    monkeypatch.setattr(verdict, "_LEAST_ERROR", 64 * MIB)
+    monkeypatch.setattr(verdict, "LEAST_ERROR", 64 * MIB)
     found = soak(tmp_path, Plan(models=30, requests=40, clients=4, seconds=600), lambda _: None)
     assert [fault for fault in found.faults if " grew from " not in fault and " took " not in fault] == []
     assert found.samples[-1].answered == 40

@@ -18,7 +18,7 @@ Run = Callable[..., Result]
 @pytest.fixture
 def run(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Run:  # noqa: F811
     """``run(command, "--flag", …)``; an error for people is in ``result.exception``."""
-    monkeypatch.setattr(sagemaker_endpoint, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(sagemaker_endpoint, "FIRST_PAUSE", 0.001)
     monkeypatch.delenv("SAGEMAKER_ROLE", raising=False)
 
     def call(command: click.Command, *arguments: str | Path, project: Path | None = None) -> Result:

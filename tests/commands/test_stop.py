@@ -53,10 +53,7 @@ def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("word", "number"),
-    [("build", signal.SIGTERM), ("build", signal.SIGINT), ("serve", signal.SIGTERM), ("demo", signal.SIGINT)],
-)
+@pytest.mark.parametrize(("word", "number"), [("build", signal.SIGTERM), ("serve", signal.SIGINT)])
 def test_a_signal_ends_a_build_and_all_that_it_has_started(stuck: Path, word: str, number: int) -> None:
     with Ports.reserved() as ports:
         names = ("http", "grpc", "metrics") if word == "serve" else ()
@@ -102,7 +99,7 @@ def test_what_a_killed_command_has_left_is_removed_by_the_next(tmp_path: Path) -
     handle = os.open(temporary / "triton-ensembles-running", os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
     environment = os.environ | {"TMPDIR": os.fspath(temporary)}
-    code = "import sys, triton_ensembles.commands.cli as cli; cli._NEW_SECONDS = float(sys.argv.pop(1)); cli.main()"
+    code = "import sys, triton_ensembles.commands.cli as cli; cli.NEW_SECONDS = float(sys.argv.pop(1)); cli.main()"
     for seconds, left in (("3600", ["killed", "new", "running"]), ("0", ["running"])):
         words = [sys.executable, "-c", code, seconds, "--project", os.fspath(tmp_path), "list"]
         subprocess.run(words, env=environment, check=True, cwd=ROOT, capture_output=True)

@@ -19,7 +19,7 @@ from triton_ensembles.ground.errors import EnsembleError
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sagemaker_endpoint, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(sagemaker_endpoint, "FIRST_PAUSE", 0.001)
 
 
 def parts(aws: Aws) -> tuple[list[str], list[str], list[str]]:

@@ -47,7 +47,7 @@ def served(credentials: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setattr(invocation, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(invocation, "FIRST_PAUSE", 0.01)
     yield answers, asked
     server.shutdown()
     thread.join()

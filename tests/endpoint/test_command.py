@@ -69,7 +69,7 @@ def test_a_start_that_is_interrupted_leaves_no_process(tmp_path: Path, monkeypat
         def match(self, line: str) -> None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("triton_ensembles.endpoint.local._URL", Interrupt())
+    monkeypatch.setattr("triton_ensembles.endpoint.local.PRINTED_URL", Interrupt())
     local = LocalEndpoint(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         local.start()

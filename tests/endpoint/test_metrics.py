@@ -73,7 +73,7 @@ def test_archives_with_equal_insides_are_counted_apart(deployer: Deployer, local
 
 def test_a_minute_that_fails_does_not_end_the_publishing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise no metrics come any more, and the server stops before its endpoints have."""
-    monkeypatch.setattr(publishing, "_MINUTE", 0.01)
+    monkeypatch.setattr(publishing, "MINUTE", 0.01)
     read: list[int] = []
 
     def sources() -> Iterator[Source]:

@@ -46,7 +46,7 @@ def test_running_steps_name_theirs_where_memory_is_not_read(tmp_path: Path, monk
     def refuse(pid: int) -> set[bytes]:
         raise PermissionError
 
-    monkeypatch.setattr(unpacked_environments, "_names_in_memory", refuse)
+    monkeypatch.setattr(unpacked_environments, "names_in_memory", refuse)
     with TritonServer([make_repository(tmp_path / "repository", 1)], log=tmp_path / "log") as server:
         (folder,) = server.note_environments()
         assert EnvironmentSizes().total([folder]) >= MIB

@@ -29,7 +29,7 @@ from triton_ensembles.project.location import FALLBACK
 from triton_ensembles.version import __version__
 
 _TEMPORARY = "triton-ensembles-"
-_NEW_SECONDS = 60.0
+NEW_SECONDS = 60.0
 _COLLECT_AFTER = 50_000  # objects; by default 700, and a check of many models spends a sixth of its time on it
 
 # The modules of commands/ in groups, with their lines in --help, for which importing them all would take seconds.
@@ -198,7 +198,7 @@ def _remove_left_folders(parent: Path) -> None:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if time.time() - os.fstat(lock).st_ctime > _NEW_SECONDS:
+                if time.time() - os.fstat(lock).st_ctime > NEW_SECONDS:
                     shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(lock)

@@ -18,7 +18,7 @@ from triton_ensembles.ground.progress import Progress
 
 _COLD_START = "ModelNotReadyException"
 PATIENCE = 480.0  # seconds: 360 of loading after the 60 of the first answer, and some more
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 20.0
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def invoke_model(
     Raises:
         EnsembleError: the model is not loaded by then, or the reason of the endpoint or the model.
     """
-    started, tries, pause = time.monotonic(), 0, _FIRST_PAUSE
+    started, tries, pause = time.monotonic(), 0, FIRST_PAUSE
     target, model = ({"TargetModel": model} if model else {}), model or "the model"
     while True:
         tries += 1
@@ -73,7 +73,7 @@ def invoke_model(
         progress(f"{model} is being loaded (a cold start); trying again in {pause:.0f} s")
         # Random, so that the many clients of one cold model do not all return at the same moment.
         time.sleep(pause * random.uniform(0.8, 1.2))
-        pause = min(pause * 1.6, _LONGEST_PAUSE)
+        pause = min(pause * 1.6, LONGEST_PAUSE)
 
 
 def _model_error(error: ClientError, endpoint: str, model: str) -> EnsembleError:

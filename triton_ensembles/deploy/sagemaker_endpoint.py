@@ -13,7 +13,7 @@ from triton_ensembles.ground.progress import Progress
 
 # The states of DescribeEndpoint that end by themselves; the others last until someone acts.
 _TRANSIENT = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting"})
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0  # seconds between two requests
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0  # seconds between two requests
 _REPORT_INTERVAL = 60.0  # seconds
 _DELETION_SECONDS = 60.0  # at least, however much of the time limit is left
 
@@ -76,7 +76,7 @@ def wait_until_settled(aws: Aws, endpoint: str, progress: Progress, timeout: flo
     """DescribeEndpoint's answer once the endpoint is in a state that lasts; None when it does not exist (any more).
     Raises :class:`EnsembleError`: it was still being created, updated or deleted after ``timeout`` seconds."""
     started = reported = time.monotonic()
-    pause, before = _FIRST_PAUSE, ""
+    pause, before = FIRST_PAUSE, ""
     while True:
         description = find_endpoint(aws, endpoint)
         status = description["EndpointStatus"] if description else "deleted"
@@ -93,7 +93,7 @@ def wait_until_settled(aws: Aws, endpoint: str, progress: Progress, timeout: flo
             raise EnsembleError(message, cure="check it later with: status")
         before = status
         time.sleep(pause)
-        pause = min(pause * 1.5, _LONGEST_PAUSE)
+        pause = min(pause * 1.5, LONGEST_PAUSE)
 
 
 def delete_endpoint(aws: Aws, endpoint: str, progress: Progress, timeout: float) -> bool:

@@ -21,7 +21,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import IMPORTED_FROM
 from triton_ensembles.ground.processes import die_with_parent, hide_environment
 
-_URL = re.compile(r"^export AWS_ENDPOINT_URL=(?P<url>\S+)")
+PRINTED_URL = re.compile(r"^export AWS_ENDPOINT_URL=(?P<url>\S+)")
 _STOP_SECONDS = 120
 
 
@@ -96,7 +96,7 @@ class LocalEndpoint(RunningEndpoint):
         """Return whether the process says that it is ready before it ends."""
         for line in stream:
             self.lines.append(line.rstrip())
-            if match := _URL.match(line):
+            if match := PRINTED_URL.match(line):
                 self.url = match["url"]
             if line.rstrip().endswith(LAST_LINE):
                 return True

@@ -51,7 +51,7 @@ class UnpackedEnvironments:
             return
         self._seen = folders
         try:
-            named = {_PARENT / os.fsdecode(name) for name in _names_in_memory(pid)}
+            named = {_PARENT / os.fsdecode(name) for name in names_in_memory(pid)}
         except PermissionError:  # a kernel on which parents may not (kernel.yama.ptrace_scope above 1)
             named = _on_paths_of_steps(pid)
         except OSError:  # it has ended
@@ -70,7 +70,8 @@ def _start_time(pid: int) -> float:
     return booted + ticks / os.sysconf("SC_CLK_TCK") - 1
 
 
-def _names_in_memory(pid: int) -> set[bytes]:
+def names_in_memory(pid: int) -> set[bytes]:
+    """Search the anonymous memory of the process for folders of unpacked environments. Raises OSError."""
     names: set[bytes] = set()
     process = Path("/proc") / str(pid)
     with (process / "mem").open("rb", buffering=0) as memory, (process / "pagemap").open("rb", buffering=0) as pagemap:

@@ -18,7 +18,7 @@ from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
 from triton_ensembles.hosting.triton_metrics import Source, TritonMetrics
 
 _LOG = logging.getLogger(__name__)
-_MINUTE = 60.0
+MINUTE = 60.0
 _TRITONS = "nv_"  # names of custom metrics have another beginning
 _NAMES = {"endpoint": "EndpointName", "variant": "VariantName", "model": "model", "version": "version"}
 
@@ -46,7 +46,7 @@ class TritonPublisher:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.sleep(_MINUTE - time.time() % _MINUTE)
+            await asyncio.sleep(MINUTE - time.time() % MINUTE)
             try:
                 sources = [source for source in self._sources() if source.namespace]
                 namespaces = {
