@@ -40,7 +40,9 @@ def test_the_core_works_on_every_python_that_is_here(wheel: Path, tmp_path: Path
         pytest.skip(f"there is no Python {python} with a shared library here")
     subprocess.run([interpreter.executable, "-m", "venv", tmp_path / "environment"], check=True)
     cli = tmp_path / "environment" / "bin" / "triton-ensembles"
-    subprocess.run([cli.with_name("pip"), "--disable-pip-version-check", "install", "--quiet", wheel], check=True)
+    subprocess.run(
+        [cli.with_name("pip"), "--disable-pip-version-check", "install", "--quiet", "--no-compile", wheel], check=True
+    )
     pack(copy_of("branches", tmp_path), tmp_path / "branches.tar.gz", "fraud", "join", "net", "scale", "tree")
     for words, says in (
         (("--version",), "triton-ensembles, version "),

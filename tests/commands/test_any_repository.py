@@ -127,7 +127,10 @@ def test_a_path_is_measured_with_its_own_examples(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "names"),
-    [(("six.tar.gz", "models/double"), ["six.tar.gz", "double.tar.gz"]), (("six.tar.gz", "--single"), ["six"])],
+    [
+        (("six.tar.gz", "models/double"), ["six.tar.gz", "double.tar.gz"]),
+        pytest.param(("six.tar.gz", "--single"), ["six"], marks=pytest.mark.slow),
+    ],
 )
 def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(
     folder: Path, words: tuple[str, ...], names: list[str]

@@ -216,9 +216,7 @@ def test_a_wrong_namespace_is_refused(run: Run, local: LocalEndpoint, tmp_path: 
         assert nothing_left(local)
 
 
-def test_two_archives_or_no_cache_are_wrong_usage(run: Run, tmp_path: Path) -> None:
+def test_two_archives_are_wrong_usage(run: Run, tmp_path: Path) -> None:
     first, second = archive(tmp_path, PIPE), archive(tmp_path, TWO, "second")
     several = run(deploy, first, second, *NAME, "--role", ROLE, "--single")
     assert (several.exit_code, "serves one archive, and these are 2" in several.output) == (2, True)
-    uncached = run(deploy, first, *NAME, "--role", ROLE, "--single", "--no-cache")
-    assert (uncached.exit_code, "--single excludes --no-cache" in uncached.output) == (2, True)

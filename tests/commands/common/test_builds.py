@@ -43,11 +43,10 @@ def built(folder: Path, name: str, python: str) -> Built:
     return Built(name, folder / f"{name}.tar.gz", folder / name, "0" * 64, manifest, "", True, Proof.NONE)
 
 
-@pytest.mark.parametrize("python", ["3.10", "3.12"])
-def test_the_server_has_the_python_of_the_manifest(python: str, tmp_path: Path) -> None:
-    if find_interpreter(python) is None:
-        pytest.skip(f"there is no Python {python} with a shared library here")
-    made = [built(tmp_path, "one", python), built(tmp_path, "two", "")]
+def test_the_server_has_the_python_of_the_manifest(tmp_path: Path) -> None:
+    if find_interpreter("3.10") is None:
+        pytest.skip("there is no Python 3.10 with a shared library here")
+    made = [built(tmp_path, "one", "3.10"), built(tmp_path, "two", "")]
     with (
         click.Context(click.Command("serve"), obj=tmp_path),
         server_for([of_built(each, tmp_path) for each in made]) as server,
@@ -55,8 +54,7 @@ def test_the_server_has_the_python_of_the_manifest(python: str, tmp_path: Path) 
         client = http.InferenceServerClient(server.http_url)
         answers = [infer(client, name, {"X": np.zeros(2, np.float32)})["Y"].tolist() for name in ("one", "two")]
         client.close()
-    expected = [float(number) for number in python.split(".")]
-    assert answers == [expected, expected]
+    assert answers == [[3.0, 10.0]] * 2
 
 
 def test_several_pythons_are_refused_before_a_server_starts(tmp_path: Path) -> None:
