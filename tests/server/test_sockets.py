@@ -14,7 +14,7 @@ from triton_ensembles.server.sockets import socket_folder
 from triton_ensembles.server.triton_server import TritonServer
 
 
-@pytest.mark.parametrize("name", ["x" * 45, "x" * 51, "x" * 52, "x" * 90, "percent%41", "a space"])
+@pytest.mark.parametrize("name", ["x" * 51, "x" * 90, "percent%41 and a space"])
 def test_sockets_are_reached_whatever_the_temporary_folder_is_called(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ def installed(minor: str) -> str:
     return minor
 
 
-@pytest.mark.parametrize("python", ["", "3.8", "3.10", "3.12"])
+@pytest.mark.parametrize("python", ["", "3.8", "3.12"])
 def test_a_plain_step_finds_numpy_and_nothing_else(python: str, tmp_path: Path) -> None:
     """Otherwise it works here by chance, with what the project has installed, and fails in NVIDIA's image."""
     minor = installed(python) if python else server_python()
@@ -120,18 +120,18 @@ def bare(tmp_path: Path) -> Path:
     return copy
 
 
-def remade(bare: Path) -> bool:
-    """Whether it is made again; it imports numpy afterwards."""
-    said: list[str] = []
-    bare_python.bare_python(running_interpreter(), bare.parent, said.append)
-    code = "import numpy, sys; assert numpy.__file__.startswith(sys.prefix), numpy.__file__; numpy.ones(3).sum()"
-    subprocess.run([bare / "bin" / "python3", "-I", "-c", code], check=True)
-    return bool(said)
+class Making(Exception):
+    """It is about to be made again."""
+
+
+def making(_: str) -> None:
+    raise Making
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["missing", "cut", "link", "activate", "configuration", "more"])
-def test_a_damaged_one_is_made_again(fault: str, bare: Path) -> None:
+def test_a_damaged_one_is_noticed(fault: str, bare: Path) -> None:
+    bare_python.bare_python(running_interpreter(), bare.parent, making)
     (packages,) = bare.glob("lib/*/site-packages")
     if fault == "missing":
         shutil.rmtree(bare)
@@ -147,8 +147,19 @@ def test_a_damaged_one_is_made_again(fault: str, bare: Path) -> None:
         (bare / "pyvenv.cfg").write_text("home = /nowhere\n")
     else:
         (packages / "attrs").mkdir()
-    assert remade(bare)
-    assert not remade(bare)
+    with pytest.raises(Making):
+        bare_python.bare_python(running_interpreter(), bare.parent, making)
+
+
+@pytest.mark.slow
+def test_a_damaged_one_is_made_again(bare: Path) -> None:
+    (bare / "pyvenv.cfg").write_text("home = /nowhere\n")
+    said: list[str] = []
+    bare_python.bare_python(running_interpreter(), bare.parent, said.append)
+    bare_python.bare_python(running_interpreter(), bare.parent, making)
+    code = "import numpy, sys; assert numpy.__file__.startswith(sys.prefix), numpy.__file__; numpy.ones(3).sum()"
+    subprocess.run([bare / "bin" / "python3", "-I", "-c", code], check=True)
+    assert len(said) == 1
 
 
 def test_a_failed_download_is_one_line_with_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
