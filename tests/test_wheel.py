@@ -12,10 +12,10 @@ import pytest
 from checkout import TRITON_HOME
 from tests.chain import NAME, write_chain
 from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
+from tests.pythons import python_or_skip
 from tests.repositories import pack
 from tests.strangers.networks import copy_of
 from triton_ensembles.ground.files import size_of
-from triton_ensembles.server.interpreter import find_interpreter
 
 pytestmark = pytest.mark.slow
 
@@ -36,9 +36,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 def test_the_core_works_on_every_python_that_is_here(wheel: Path, tmp_path: Path, python: str) -> None:
     """Otherwise `check` in someone's CI needs a Python of its own."""
-    if not (interpreter := find_interpreter(python)):
-        pytest.skip(f"there is no Python {python} with a shared library here")
-    subprocess.run([interpreter.executable, "-m", "venv", tmp_path / "environment"], check=True)
+    subprocess.run([python_or_skip(python).executable, "-m", "venv", tmp_path / "environment"], check=True)
     cli = tmp_path / "environment" / "bin" / "triton-ensembles"
     subprocess.run(
         [cli.with_name("pip"), "--disable-pip-version-check", "install", "--quiet", "--no-compile", wheel], check=True

@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 from checkout import ROOT
 from tests.commands.projects import run_in
+from tests.pythons import python_or_skip
 from triton_ensembles.commands.cli import COMMANDS, main
-from triton_ensembles.server.interpreter import find_interpreter, inspect_interpreter
+from triton_ensembles.server.interpreter import inspect_interpreter
 from triton_ensembles.triton.pip_server import VERSION
 from triton_ensembles.version import __version__
 
@@ -56,11 +57,9 @@ def test_setup_says_what_works_here_every_time() -> None:
 @pytest.mark.parametrize("minor", ["3.10", "3.13"])
 def test_a_newcomers_python_that_does_not_suit_is_replaced_by_one_that_does(minor: str) -> None:
     """Otherwise `make demo` refuses the python3 of a new distribution, though the machine has another one."""
-    other = find_interpreter(minor)
-    if other is None:
-        pytest.skip(f"there is no Python {minor} here")
-    command = [other.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); import runpy; "
-               "runpy.run_module('triton_ensembles.server.machine', run_name='__main__')"]  # fmt: skip
+    run = "runpy.run_module('triton_ensembles.server.machine', run_name='__main__')"
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import runpy; {run}"
+    command = [python_or_skip(minor).executable, "-I", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = inspect_interpreter(done.stdout.strip())
@@ -69,16 +68,13 @@ def test_a_newcomers_python_that_does_not_suit_is_replaced_by_one_that_does(mino
 
 def test_a_newcomers_python_without_a_server_is_refused_with_the_line_that_works() -> None:
     """Who has installed the wheel on a newer distribution has no make."""
-    newer = find_interpreter("3.13")
-    if newer is None:
-        pytest.skip("there is no Python 3.13 here")
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); from triton_ensembles.ground import paths\n"
         "paths.IS_CHECKOUT = False\nfrom triton_ensembles.server import machine\n"
         "try: machine.check_machine()\n"
         "except machine.EnsembleError as error: print(error)"
     )
-    done = subprocess.run([newer.executable, "-S", "-I", "-c", code], capture_output=True, text=True)
+    done = subprocess.run([python_or_skip("3.13").executable, "-S", "-I", "-c", code], capture_output=True, text=True)
     assert "Python 3.11 or 3.12 is needed, but this is 3.13" in done.stdout
     assert "uvx --python 3.12 --from 'WHEEL[serve]' triton-ensembles" in done.stdout
 

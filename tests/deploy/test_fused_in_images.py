@@ -12,10 +12,10 @@ from tests.commands.projects import run_in
 from tests.deploy.conftest import ROLE, container, export
 from tests.ensembles.clients import infer
 from tests.files import write_files
+from tests.pythons import python_or_skip
 from tests.starter.repositories import LABEL, TEXT, X, Y, tensors, write_ensemble, write_network, write_step
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.files import file_digest
-from triton_ensembles.server.interpreter import find_interpreter
 from triton_ensembles.server.triton_server import TritonServer
 
 pytestmark = pytest.mark.slow
@@ -68,8 +68,7 @@ def test_the_archive_that_is_proven_is_the_one_that_is_deployed(
     project: Path, local: LocalEndpoint, image: str, python: str
 ) -> None:
     """The very same file answers here under the Python of the image and on the endpoint, without a flag of ours."""
-    if find_interpreter(python) is None:
-        pytest.skip(f"there is no Python {python} with a shared library here")
+    python_or_skip(python)
     run(project, "build", "--target", "fused", "--image", image)
     archive = project / "dist" / "fused" / "lengths.tar.gz"
     run(project, "check", archive, "--image", f"{image}-py3-cpu", "--instance", "ml.m5.xlarge")

@@ -7,6 +7,7 @@ import pytest
 
 from tests.hosting import archives
 from tests.hosting.conftest import Host
+from tests.pythons import python_or_skip
 from tests.starter.repositories import tensors, write_network
 from triton_ensembles.hosting.errors import ModelError
 from triton_ensembles.server import stubs
@@ -34,8 +35,7 @@ async def answered(host: Host) -> str:
     ],
 )
 async def test_steps_run_under_the_python_of_the_image(host: Host, image: str, python: str) -> None:
-    if find_interpreter(python) is None:
-        pytest.skip(f"there is no Python {python} with a shared library here")
+    python_or_skip(python)
     await host.start(image=image)
     assert host.variant.snapshot().python == await answered(host) == python
     assert "Python" not in str(host.observer.of("warning"))

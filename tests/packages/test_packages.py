@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.packages.prove import FORMS, PACKAGES, Package, prove
-from triton_ensembles.server.interpreter import find_interpreter
+from tests.pythons import python_or_skip
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,6 @@ TEN = [package for package in PACKAGES if package.ci]
     ("package", "form"), list(zip(TEN, FORMS * 5, strict=True)), ids=[package.name for package in TEN]
 )
 def test_a_step_uses_it(package: Package, form: str, tmp_path: Path) -> None:
-    if find_interpreter("3.10") is None:
-        pytest.skip("there is no Python 3.10 with a shared library here")
+    python_or_skip("3.10")
     megabytes, _ = prove(package, form, "24.09", tmp_path)
     assert megabytes < 100

@@ -13,12 +13,13 @@ import tritonclient.http as http
 from checkout import TRITON_HOME
 from tests.ensembles.clients import infer
 from tests.hosting import archives
+from tests.pythons import python_or_skip
 from tests.running import serving
 from tests.starter.repositories import tensors, write_network
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server import bare_python
 from triton_ensembles.server.home import TritonHome, find_home
-from triton_ensembles.server.interpreter import find_interpreter, running_interpreter
+from triton_ensembles.server.interpreter import running_interpreter
 from triton_ensembles.server.stubs import prepare_stubs
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.pip_server import server_python
@@ -35,16 +36,10 @@ INITIALIZE = """
 """
 
 
-def installed(minor: str) -> str:
-    if find_interpreter(minor) is None:
-        pytest.skip(f"there is no Python {minor} with a shared library here")
-    return minor
-
-
 @pytest.mark.parametrize("python", ["", "3.8", "3.12"])
 def test_a_plain_step_finds_numpy_and_nothing_else(python: str, tmp_path: Path) -> None:
     """Otherwise it works here by chance, with what the project has installed, and fails in NVIDIA's image."""
-    minor = installed(python) if python else server_python()
+    minor = python_or_skip(python).minor if python else server_python()
     models = archives.written(archives.model("step", INITIALIZE, "assert x.sum() == 7"), tmp_path)
     with (
         serving(TritonServer([models], python=python)) as server,
@@ -67,7 +62,7 @@ def test_a_server_writes_nothing_into_a_repository(tmp_path: Path) -> None:
 
 def test_engines_run_under_the_tools_python_beside_steps_of_another(tmp_path: Path) -> None:
     """Otherwise no archive with a model file is served behind the name of an image whose Python is not the tool's."""
-    other = installed("3.10" if server_python() != "3.10" else "3.12")
+    other = python_or_skip("3.10" if server_python() != "3.10" else "3.12").minor
     step = archives.model("step", execute="import sys; x = np.array(sys.version_info[:2], np.float32)")
     repository = archives.written(step, tmp_path)
     write_network(repository / "network" / "1" / "model.onnx")
@@ -92,7 +87,7 @@ def test_engines_run_under_the_tools_python_beside_steps_of_another(tmp_path: Pa
 )
 def test_a_python_that_the_server_cannot_have_is_named(python: str, words: str, tmp_path: Path) -> None:
     if python == "3.13":
-        installed(python)
+        python_or_skip(python)
     with pytest.raises(EnsembleError, match=words):
         TritonServer([tmp_path], python=python).start()
 

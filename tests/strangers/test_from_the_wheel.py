@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from checkout import ROOT
+from tests.pythons import python_or_skip
 from tests.repositories import pack
 from tests.running import lines_until, port_options, running, served_by
 from tests.strangers.examples import ANSWERS, REQUESTS
@@ -106,7 +107,7 @@ def test_boto3_gets_the_same_from_fused_archives_and_from_those_of_tar(
     installed: dict[str, str], folder: Path, release: str
 ) -> None:
     """The router cannot call from an archive as drawn; a fused one answers as plain Triton does."""
-    needs_python_of(release)
+    python_or_skip(cpu(release).python)
     refused = run(installed, folder, "check", "bls.tar.gz")
     assert "error[sagemaker-no-ensemble]" in refused.stdout and refused.returncode == 1
     assert "fix: build the fused form, in which models call each other" in refused.stdout
@@ -137,18 +138,13 @@ def test_boto3_gets_the_same_from_fused_archives_and_from_those_of_tar(
 
 def test_the_page_prints_what_it_says(installed: dict[str, str], tmp_path: Path) -> None:
     """Otherwise the first hour of a newcomer is not the one that docs/getting-started.md promises."""
-    needs_python_of("24.09")
+    python_or_skip(cpu("24.09").python)
     copy_of("sentiment", tmp_path).rename(tmp_path / "models")
     with Ports.reserved() as ports:
         session = replay(PAGE, tmp_path, installed, {"serve": port_options(ports), "endpoint": ["--port=0"]})
     assert len(session) > 8
     for command, says, printed in session:
         assert printed == says, command
-
-
-def needs_python_of(release: str) -> None:
-    if find_interpreter(cpu(release).python) is None:
-        pytest.skip(f"there is no Python {cpu(release).python} with a shared library here")
 
 
 def compare(name: str, answer: dict[str, Any]) -> None:

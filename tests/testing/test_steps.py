@@ -11,8 +11,8 @@ import pytest
 
 from checkout import ROOT
 from tests.files import write_files
+from tests.pythons import python_or_skip
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.server.interpreter import find_interpreter
 from triton_ensembles.testing import Request, TritonError, load_step
 
 CONFIG = """backend: "python"
@@ -308,8 +308,7 @@ def test_words(triton_step):
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 def test_it_needs_numpy_and_pytest_alone(wheel: Path, repository: Path, tmp_path: Path, python: str) -> None:
     """Otherwise a unit test needs a server, or the Python of one."""
-    if not (interpreter := find_interpreter(python)):
-        pytest.skip(f"there is no Python {python} with a shared library here")
+    interpreter = python_or_skip(python)
     subprocess.run([interpreter.executable, "-m", "venv", tmp_path / "environment"], check=True)
     own = tmp_path / "environment" / "bin" / "python"
     pip = [own, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", wheel, "numpy", "pytest"]

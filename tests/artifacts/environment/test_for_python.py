@@ -8,13 +8,13 @@ import pytest
 
 from checkout import ENSEMBLES
 from tests.environment_files import WriteFile
+from tests.pythons import python_or_skip
 from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.building.made.environments import make_environments
 from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.server.interpreter import find_interpreter
 from triton_ensembles.triton.targets import gpu
 
 from .conftest import FROM_PYPI
@@ -35,8 +35,7 @@ def test_only_the_python_changes(environment_file: WriteFile, pinned: str | None
 @pytest.fixture(scope="module", params=["3.10", "3.12"])
 def packed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     minor = request.param
-    if find_interpreter(minor) is None:
-        pytest.skip(f"there is no Python {minor} with a shared library on this machine")
+    python_or_skip(minor)
     folder = tmp_path_factory.mktemp("packed")
     spec = FROM_PYPI.for_python(minor, exactly=True)
     assert make_packed_environment(spec, destination=folder / "env")["python"] == minor
@@ -66,8 +65,7 @@ def test_it_starts_as_every_release_of_triton_starts_it(packed: Path, release: s
 
 def test_an_environment_that_needs_a_newer_glibc_than_the_image_has_is_refused(places: Places) -> None:
     """Otherwise a Python built on this machine does not start in an older image."""
-    if find_interpreter("3.10") is None:
-        pytest.skip("there is no Python 3.10 with a shared library on this machine")
+    python_or_skip("3.10")
     target = gpu("24.10")
     assert target.release.glibc == (2, 35)
     plan = plan_build(ENSEMBLES / "bert_trt", target)

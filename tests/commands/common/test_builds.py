@@ -13,13 +13,13 @@ from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.hosting import archives
 from tests.project.test_location import write_ensemble
+from tests.pythons import python_or_skip
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.request import Proof
 from triton_ensembles.commands.common.builds import server_for
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.perf.sweep import Load, measure
-from triton_ensembles.server.interpreter import find_interpreter
 from triton_ensembles.serving.served import of_built
 
 # Port 9 of the loopback interface has no server.
@@ -44,8 +44,7 @@ def built(folder: Path, name: str, python: str) -> Built:
 
 
 def test_the_server_has_the_python_of_the_manifest(tmp_path: Path) -> None:
-    if find_interpreter("3.10") is None:
-        pytest.skip("there is no Python 3.10 with a shared library here")
+    python_or_skip("3.10")
     made = [built(tmp_path, "one", "3.10"), built(tmp_path, "two", "")]
     with (
         click.Context(click.Command("serve"), obj=tmp_path),
