@@ -50,8 +50,8 @@ fidelity: .venv/ready ## Ask checker and server about the same models, with SEED
 packages: .venv/ready ## Prove 40 packages of Python steps, drawn and fused, for two images, and write docs/packages.md: an hour
 	@.venv/bin/python -m tests.packages.prove
 
-fuzz: .venv/ready ## Draw new examples for the property tests for SECONDS (3600), and print what fails as an @example
-	@.venv/bin/python -m tests.fuzz --seconds $(or $(SECONDS),3600)
+fuzz: .venv/ready ## Draw new examples for the property tests; what fails is printed, and tried first the next time
+	@$(PYTEST) -q -p tests.drawing -m hypothesis --hypothesis-profile=fuzz $$(grep -rlE --include='test_*.py' '^(from|import) hypothesis' tests)
 
 build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for the leading ensembles, or those in ENSEMBLES, and load each once
 	@$(CLI) build $(SINGLE_OPTION) $(OPTIONS) $(if $(IMAGE)$(filter gpu,$(TARGET)),,--prove) $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")

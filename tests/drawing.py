@@ -1,4 +1,4 @@
-"""How hypothesis draws: the suite has the same examples every time, ``make fuzz`` (tests/fuzz.py) has new ones."""
+"""How hypothesis draws: the suite has the same examples every time, ``make fuzz`` has new ones."""
 
 import pkgutil
 from importlib import import_module
