@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import openvino as ov
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+from tests.runtime.backends.networks import model_of
 from triton_ensembles.artifacts import Job, accuracy_on_photographs
 from triton_ensembles.artifacts.accuracy import LEAST, LEAST_COSINE, Least, compared
 from triton_ensembles.artifacts.accuracy_on_photographs import classes_kept
@@ -73,12 +74,8 @@ def encoder(offset: float) -> bytes:
     shape = ["batch", "tokens"]
     given = [helper.make_tensor_value_info(name, TensorProto.INT32, shape) for name in ("token_ids", "attn_mask")]
     answer = helper.make_tensor_value_info("output", TensorProto.FLOAT, [*shape, 8])
-    constants = {"table": table, "square": square, "offset": np.float32(offset), "last": np.array([2])}
-    weights = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
-    graph = helper.make_graph(nodes, "encoder", given, [answer], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    content: bytes = model.SerializeToString()
-    return content
+    weights = {"table": table, "square": square, "offset": np.array(offset), "last": np.array([2])}
+    return model_of(nodes, given, [answer], weights)
 
 
 _RECIPE = """description = "d"

@@ -14,6 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from checkout import ROOT
+from tests.runtime.backends.networks import model_of
 from triton_ensembles.artifacts import Job, accuracy_on_sentences, bert_onnx, int8_onnx, openvino_ir
 from triton_ensembles.artifacts.accuracy import cosines, outputs
 from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest, write_request
@@ -25,16 +26,11 @@ from triton_ensembles.project.recipe.reader import read_recipe
 def network(operator: str = "MatMul", opset: int = 17) -> bytes:
     """x FP32 [batch, 16] -> y FP32 [batch, 16]: two layers of ``operator`` with weights of its own."""
     generator = np.random.default_rng(3)
-    weights = [
-        numpy_helper.from_array(generator.standard_normal((16, 16)).astype(np.float32), name) for name in ("a", "b")
-    ]
+    weights = {name: generator.standard_normal((16, 16)) for name in ("a", "b")}
     nodes = [helper.make_node(operator, ["x", "a"], ["h"], name="first"), helper.make_node("Relu", ["h"], ["r"])]
     nodes.append(helper.make_node(operator, ["r", "b"], ["y"], name="second"))
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 16]) for name in "xy")
-    graph = helper.make_graph(nodes, "network", [x], [y], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    content: bytes = model.SerializeToString()
-    return content
+    return model_of(nodes, [x], [y], weights, opset)
 
 
 def rows(count: int = 20) -> np.ndarray:

@@ -79,11 +79,12 @@ def model_of(
     inputs: list[onnx.ValueInfoProto],
     outputs: list[onnx.ValueInfoProto],
     weights: dict[str, Array],
+    opset: int = 17,
 ) -> bytes:
     """An ONNX file; float64 weights become float32."""
     arrays = {name: array.astype(np.float32) if array.dtype == float else array for name, array in weights.items()}
     constants = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
     graph = helper.make_graph(nodes, "network", inputs, outputs, constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     content: bytes = model.SerializeToString()
     return content
