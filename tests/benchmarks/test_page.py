@@ -107,13 +107,6 @@ def test_bursts_do_not_round_a_rate() -> None:
         rate([1.0], [1])
 
 
-def test_missing_results_are_one_line(tmp_path: Path) -> None:
-    """Otherwise people see a traceback when they request the page before the benchmark."""
-    done = make_page(tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.strip().endswith("the results of the benchmark do not exist; make bench")
-
-
 def test_a_part_alone_does_not_replace_the_page_of_all(tmp_path: Path) -> None:
     """Otherwise docs/performance.md loses every figure that was measured before, on this machine or another."""
     before = PAGE.read_bytes()

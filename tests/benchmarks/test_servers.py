@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
-from benchmarks import cold, memory
 from benchmarks.bench import bench
-from benchmarks.cold import ColdStart, cold_start
+from benchmarks.cold import cold_start
 from benchmarks.contenders.contender import DRAWN, ECHO, ENGINE, ENGINE_ONE_THREAD, FUSED
 from benchmarks.echo import write_echo
 from benchmarks.floor import floor
-from benchmarks.memory import GrowthPoint, grow
+from benchmarks.memory import grow
 from benchmarks.parts import BATCHES, ONE
 from benchmarks.results import read_results
 from tests.ensembles.clients import infer
@@ -61,16 +60,6 @@ def test_clones_load_and_answer_in_one_server(payload: Payload, tmp_path: Path) 
     assert (single.loaded, pair.loaded) == (1, 2)
     assert single.memory > 200 * _MIB and pair.memory - single.memory > 100 * _MIB
     assert min(single.load, pair.load) > 0
-
-
-def test_tables_of_memory_and_of_cold_starts_are_whole() -> None:
-    points = [GrowthPoint(1, 0.4, 150 * _MIB), GrowthPoint(64, 0.4, 5120 * _MIB)]
-    table = memory.memory_table({FUSED: points})
-    assert [row[1:3] for row in table.rows] == [["1", "150"], ["64", "80"]]
-    starts = cold.table({DRAWN: [ColdStart(1, 2, 3, 4, 5_000_000), ColdStart(1, 2, 5, 4, 0)]}, {DRAWN: 160_000_000})
-    assert starts.rows == [[DRAWN, "1.00", "2.00", "4.00", "7.00", "4.00", "2.50", "160"]]
-    assert {len(row) for row in (*table.rows, table.header)} == {4}
-    assert len(starts.header) == 8
 
 
 def test_the_echo_answers_as_many_bytes_as_the_ensemble(tmp_path: Path) -> None:

@@ -36,13 +36,16 @@ def listening(port: int) -> set[str]:
     return {row[1].split(":")[0][-8:] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")}
 
 
-def test_no_other_process_gets_the_ports_of_a_server_before_it_has_stopped(tmp_path: Path) -> None:
+def test_ports_are_on_loopback_and_no_other_process_gets_them_before_the_server_has_stopped(tmp_path: Path) -> None:
     """Otherwise two servers that start at the same time may get the same free port."""
     server = TritonServer([make_repository(tmp_path / "repository")], log=tmp_path / "log")
     with socket.socket() as other, pytest.raises(OSError, match="already in use"):
         other.bind((LOOPBACK, server.ports.http))
-    with server, socket.socket() as other, pytest.raises(OSError, match="already in use"):
-        other.bind((LOOPBACK, server.ports.http))
+    with server, socket.socket() as other:
+        with pytest.raises(OSError, match="already in use"):
+            other.bind((LOOPBACK, server.ports.http))
+        for port in (server.ports.http, server.ports.grpc, server.ports.metrics):
+            assert listening(port) == {"0100007F"}  # the loopback interface alone
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind((LOOPBACK, server.ports.http))
@@ -72,12 +75,6 @@ def test_a_server_that_aborts_on_a_busy_machine_is_started_once_more(tmp_path: P
 def test_a_missing_binary_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(EnsembleError, match=r"tritonserver: this binary of Triton is missing; run: make setup"):
         find_home(tmp_path)
-
-
-def test_every_port_is_on_the_loopback_interface(tmp_path: Path) -> None:
-    with TritonServer([make_repository(tmp_path / "repository")], log=tmp_path / "log") as server:
-        for port in (server.ports.http, server.ports.grpc, server.ports.metrics):
-            assert listening(port) == {"0100007F"}
 
 
 def test_stopping_leaves_no_process_and_no_extracted_environment(tmp_path: Path) -> None:
