@@ -78,8 +78,8 @@ bench: build-ensembles ## Compare ours with the floor, the limit, a reference an
 soak: .venv/ready ## A thousand ensembles under a budget for a tenth of them, 100 000 requests, at most SECONDS=3600, on FORM=endpoint or host: no failure, no growth
 	@.venv/bin/python -m benchmarks.soak --seconds $(or $(SECONDS),3600) --form $(or $(FORM),endpoint)
 
-gpu-proof: .venv/ready ## On a machine with a GPU: run the tests that need one, and write docs/gpu-proof.md
-	@.venv/bin/python -m tests.gpu
+gpu-proof: .venv/ready ## On a machine with a GPU: run the tests that need one; what they have seen is in reports/gpu.xml
+	@.venv/bin/python -m pytest tests/gpu -m gpu -v -rs --junitxml=reports/gpu.xml
 
 check: .venv/ready ## Find every fault of every ensemble, before anything is built
 	@$(CLI) check $(if $(filter-out cpu,$(TARGET)),--target $(TARGET)) $(PLACE_OPTIONS)

@@ -1,6 +1,6 @@
 """What only a machine with a GPU can prove; the same comparisons on the CPU prove the comparisons.
 
-`make gpu-proof` runs the tests marked ``gpu`` and writes what each recorded as ``seen`` to docs/gpu-proof.md. Single
+`make gpu-proof` runs the tests marked ``gpu``; what each records as ``seen`` is a property in reports/gpu.xml. Single
 steps of the ensembles run in the pip-only server, with this project's own backends: NVIDIA's image is another proof.
 """
 
