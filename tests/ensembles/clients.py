@@ -60,9 +60,9 @@ def saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
     return stream.getvalue()
 
 
-def png(width: int, height: int, lines: bytes, *, bits: int = 8, interlaced: bool = False) -> bytes:
+def png(width: int, height: int, lines: bytes) -> bytes:
     """A PNG in RGB, as Pillow does not write it."""
-    head = struct.pack(">IIBBBBB", width, height, bits, 2, 0, 0, interlaced)
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
