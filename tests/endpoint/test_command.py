@@ -29,7 +29,6 @@ from triton_ensembles.endpoint.server import run_endpoint
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
-from triton_ensembles.pytest_plugin.running_server import RunningServer
 from triton_ensembles.server.ports import Ports
 
 
@@ -202,8 +201,6 @@ def test_a_port_that_is_too_large_is_no_port(tmp_path: Path) -> None:
         run_endpoint(Settings(tmp_path, 70000), print, print)
     with pytest.raises(EnsembleError, match=r"70000 \(http\) is not a port; choose a port from 1 to 65535"):
         Ports(http=70000).refuse_busy(["http"])
-    with pytest.raises(EnsembleError, match=r"no tritonserver answers at 127.0.0.1:70000"):
-        RunningServer("127.0.0.1:70000", "", "").answers("/")
 
 
 def test_too_few_open_files_are_named(tmp_path: Path) -> None:
