@@ -58,11 +58,10 @@ def test_a_pyproject_that_names_none_is_refused_with_its_line(tmp_path: Path, te
         find_project(write_files(tmp_path, {"pyproject.toml": text}))
 
 
-@pytest.mark.parametrize("words", ["list", "build", "serve", "clone x --count 1 --prefix a", "check"])
+@pytest.mark.parametrize("words", ["list", "build", "serve", "clone x --count 1 --prefix a"])
 def test_without_a_project_a_command_says_so_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
-    """A CI job must not take what check could not check for faults."""
     monkeypatch.chdir(tmp_path)
     result = run(words.split())
     line = result.stderr.splitlines()[-1]
