@@ -2,11 +2,10 @@
 
 import ast
 import sys
-from bisect import bisect_left
 from collections.abc import Iterator
 from enum import Enum
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from triton_ensembles.checking.fault import Finding, Place, Severity
 from triton_ensembles.checking.python.definitions import Definition, definition_of, lineage_of
@@ -27,6 +26,7 @@ from triton_ensembles.checking.python.nodes import (
 )
 from triton_ensembles.checking.python.source import PythonFile
 
+_SCOPES = (*get_args(Function), *get_args(Comprehension), ast.Lambda, ast.ClassDef, ast.Module)
 _SUPPRESSING = ("suppress", "raises")  # in the names of context managers that expect an error
 _DEEPEST = 3  # helpers that call helpers
 
@@ -76,20 +76,18 @@ class Flow:
         self.parents: dict[ast.AST, ast.AST] = {}
         self._calls: dict[str, list[ast.Call]] = {}
         self._changed: set[str] = set()  # attributes that are assigned to, and names outside of functions
-        self._parameters: set[str] = set()  # of functions and lambdas
+        self._binders: dict[tuple[ast.AST, str], list[ast.AST]] = {}  # by the scope and the name
+        self._bound: set[str] = set()  # names of all scopes
+        self._shared: set[str] = set()  # names that are global or nonlocal somewhere
+        self._bodies: set[ast.AST] = set()  # what stands in the body of its parent
         self._uses: dict[str, int] = {}  # of attributes and names
         self._texts: set[str] = set()
         # Answers that were given before.
         self._helpers: dict[tuple[Function, int], When] = {}
         self._suppressing: dict[ast.AST, bool] = {}
         self._names: dict[ast.AST, dict[str, list[ast.Name]]] = {}
-        self._blocks: dict[ast.AST, tuple[list[ast.AST], int]] = {}
-        self._parted: set[ast.AST] = set()
-        self._binders: dict[str, list[ast.AST]] = {}  # which _spans notes
         for node in file.nodes:
-            if isinstance(node, ast.arg):
-                self._parameters.add(node.arg)
-            elif isinstance(node, ast.Name | ast.Attribute):
+            if isinstance(node, ast.Name | ast.Attribute):
                 name = name_of(node)
                 if is_changed(node):
                     if isinstance(node, ast.Attribute) or self.function(node) is None:
@@ -100,8 +98,22 @@ class Flow:
                 self._texts.add(node.value)
             elif isinstance(node, ast.Call):  # self.helper(…), helper(…)
                 self._calls.setdefault(name_of(node.func), []).append(node)
+            if isinstance(node, ast.Global | ast.Nonlocal):
+                self._shared.update(node.names)
+            for name in [node.id] if isinstance(node, ast.Name) and is_changed(node) else defined_names(node):
+                self._bound.add(name)
+                self._binders.setdefault((self._scope(node), name), []).append(node)
+            body = getattr(node, "body", None)
+            self._bodies.update(body if isinstance(body, list) else [body] if body else [])
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
+
+    def _scope(self, node: ast.AST) -> ast.AST:
+        """Return the node whose name this is: what ``:=`` binds in a comprehension is of the scope around it."""
+        scopes = [parent for parent, _ in self.above(node) if isinstance(parent, _SCOPES)]
+        if isinstance(self.parents.get(node), ast.NamedExpr):
+            scopes = [scope for scope in scopes if not isinstance(scope, Comprehension)]
+        return scopes[0] if scopes else self.module
 
     @cached_property
     def _lineage(self) -> tuple[tuple[Definition, ...], bool]:
@@ -140,70 +152,31 @@ class Flow:
                     places.setdefault(node.id, []).append(node)
         return self._names[below].get(name, [])
 
-    def block_of(self, statement: ast.AST) -> tuple[list[ast.AST], int] | None:
-        """Return the list of statements that this one is in, and its place there."""
-        parent = self.parents.get(statement)
-        if parent is not None and parent not in self._parted:
-            self._parted.add(parent)
-            for key in ("body", "orelse", "finalbody", "handlers"):
-                block = getattr(parent, key, None)
-                for place, member in enumerate(block if isinstance(block, list) else []):
-                    self._blocks[member] = (block or [], place)
-        return self._blocks.get(statement)
-
     def in_body(self, child: ast.AST, parent: ast.AST) -> bool:
         """Return ``child in parent.body`` at once: a function may have a hundred thousand lines."""
-        place = self.block_of(child)
-        return place is not None and place[0] is getattr(parent, "body", None)
+        return child in self._bodies and self.parents.get(child) is parent
 
-    def binders(self, name: str, below: ast.AST) -> list[ast.AST]:
-        """Return the nodes that bind a name below a node: assignments, loops, imports, definitions, ``except … as``."""
-        binders, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
-        return binders[first:last]
-
-    def binds(self, name: str, below: ast.AST) -> bool:
-        """Return whether :meth:`binders` has any, without a list of them."""
-        _, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
-        return first < last
-
-    def binder_before(self, name: str, block: list[ast.AST], statement: ast.AST) -> ast.AST | None:
-        """Return the nearest binder of a name among the statements of ``block`` before this one."""
-        binders, first, last = self._bound_within(name, self._spans[statement][1], self._spans[block[0]][1])
-        return binders[first] if first < last else None
-
-    def _bound_within(self, name: str, start: int, end: int) -> tuple[list[ast.AST], int, int]:
-        """Return the binders of a name, and the places in that list from and up to which they begin in this span."""
-        binders = self._binders.get(name, [])
-        first, last = (bisect_left(binders, edge, key=lambda node: self._spans[node][0]) for edge in (start, end))
-        return binders, first, last
-
-    @cached_property
-    def _spans(self) -> dict[ast.AST, tuple[int, int]]:
-        """The numbers of all nodes, what stands later in a block first: a node has all those that begin within its
-        span. Binders are listed in that order."""
-        spans: dict[ast.AST, tuple[int, int]] = {}
-        waiting: list[tuple[ast.AST, bool]] = [(self.module, False)]
-        count = 0
-        while waiting:
-            node, is_left = waiting.pop()
-            if is_left:
-                spans[node] = (spans[node][0], count)
-                continue
-            spans[node] = (count, count + 1)
-            count += 1
-            if not isinstance(node, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop):
-                waiting.append((node, True))
-                waiting += [(child, False) for child in ast.iter_child_nodes(node)]
-            if isinstance(node, ast.Name) and is_changed(node):
-                self._binders.setdefault(node.id, []).append(node)
-            for name in defined_names(node) if not isinstance(node, ast.arg) else ():
-                self._binders.setdefault(name, []).append(node)
-        return spans
+    def binders(self, name: ast.Name) -> list[ast.AST]:
+        """Return the nodes that bind a name in the nearest scope that has any, parameters and imports among them; none
+        for what may be bound elsewhere as well."""
+        iterable: ast.AST | None = None  # the first one of a comprehension is outside of it
+        is_inner = False
+        for parent, child in self.above(name) if name.id not in self._shared else ():
+            if isinstance(parent, ast.comprehension):
+                iterable = parent if child is parent.iter else None
+            elif isinstance(parent, Comprehension):
+                is_seen = child is not iterable or child is not parent.generators[0]
+            elif isinstance(parent, _SCOPES):
+                is_seen = isinstance(parent, ast.Module) or self.in_body(child, parent)
+                is_seen = is_seen and not (is_inner and isinstance(parent, ast.ClassDef))
+                is_inner = True
+            if isinstance(parent, _SCOPES) and is_seen and (binders := self._binders.get((parent, name.id))):
+                return binders
+        return []
 
     def is_builtin(self, node: ast.expr) -> bool:
         """Return whether a name is Python's own: the file never binds it."""
-        is_free = isinstance(node, ast.Name) and node.id not in self._parameters
-        return is_free and not self.binds(name_of(node), self.module)
+        return isinstance(node, ast.Name) and node.id not in self._bound
 
     def is_used(self, name: str) -> bool:
         """Return whether the file says a name or an attribute of this name anywhere, except to bind it."""

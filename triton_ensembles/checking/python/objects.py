@@ -93,7 +93,7 @@ def _element(file: PythonFile, holder: ast.expr, depth: int) -> Kind | None:
     function = flow.function(holder)
     if function is not None and function is flow.method("execute") and is_over(holder, requests_of(function)):
         name = holder if isinstance(holder, ast.Name) else None
-        is_bound = flow.binds(requests_of(function), function)
+        is_bound = name is not None and len(flow.binders(name)) > 1
         return Kind.REQUEST if name is not None and not is_bound else None
     value = value_of(flow, holder)
     if isinstance(value, ast.ListComp | ast.GeneratorExp):

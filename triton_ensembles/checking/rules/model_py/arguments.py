@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected, is_guarded
 from triton_ensembles.checking.python.flow import Misuse, When, flow_of
-from triton_ensembles.checking.python.nodes import argument, hides_arguments, is_name
+from triton_ensembles.checking.python.nodes import argument, hides_arguments
 from triton_ensembles.checking.python.objects import Kind, kind_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
@@ -107,4 +107,4 @@ def _is_exception(file: PythonFile, node: ast.expr) -> bool:
     """Return whether it is the ``e`` of ``except … as e``."""
     flow = flow_of(file)
     handlers = (parent for parent, _ in flow.above(node) if isinstance(parent, ast.ExceptHandler))
-    return any(is_name(node, each.name or "") and flow.binders(each.name or "", each) == [each] for each in handlers)
+    return isinstance(node, ast.Name) and any(flow.binders(node) == [each] for each in handlers)
