@@ -22,7 +22,6 @@ ANSWERS = {
     "any-rows": ([9, 4], "batch-size must be <= 8"),
     "input-name-twice": ([1, 4], "expected 2 inputs but got 1"),
     "tensors-missing": ([1, 4], "expected 0 inputs but got 1 inputs"),
-    "ensemble-input-optional": ([1, 4], "but got 1 inputs for model 'join'"),
     "model-py-called-model": ([1, 4], "Model 'scalar' is not ready"),
     "model-call-input": ([1, 4], "unexpected inference input 'x' for model 'scaler'"),
     "model-call-output": ([1, 4], "unexpected inference output 'y' for model 'scaler'"),

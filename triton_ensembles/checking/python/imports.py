@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from triton_ensembles.checking.python.nodes import Function, Try, With
 
 _MODEL = "TritonPythonModel"
-_CALLS = ("importlib.import_module", "__import__")
-DYNAMIC = (b"import_module", b"__import__")
-"""Texts without which a file has no such calls."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +35,13 @@ class Import:
         return (self.package, self.instead_of) if self.instead_of else (self.package,)
 
 
-def imports_of(module: ast.Module, full_name: Callable[[ast.expr], str], *, dynamic: bool) -> Iterator[Import]:
-    """Yield the imports of a file, with ``dynamic`` also of calls of ``import_module`` and ``__import__``."""
+def imports_of(module: ast.Module, full_name: Callable[[ast.expr], str]) -> Iterator[Import]:
+    """Yield what the import statements of a file name."""
     here = Import("", module)
     waiting: list[tuple[ast.AST, Import]] = [(node, here) for node in reversed(module.body)]
     while waiting:
         node, here = waiting.pop()
-        for package in _packages(node, full_name):
+        for package in _packages(node):
             yield replace(here, package=package, node=node)
         if isinstance(node, Try):
             waiting += reversed(list(_of_try(node, here, full_name)))
@@ -54,22 +51,19 @@ def imports_of(module: ast.Module, full_name: Callable[[ast.expr], str], *, dyna
             continue
         if isinstance(node, ast.If) or (isinstance(node, With) and _suppresses(node, full_name)):
             here = replace(here, certain=False)
-        elif isinstance(node, Function | ast.Lambda):
-            own = "" if isinstance(node, ast.Lambda) or node.decorator_list else node.name
+        elif isinstance(node, Function):
+            own = "" if node.decorator_list else node.name
             here = replace(here, later=True, function=here.function if here.later else own)
-        if dynamic or not isinstance(node, ast.expr):
+        if not isinstance(node, ast.expr):
             waiting += reversed([(child, here) for child in ast.iter_child_nodes(node)])
 
 
-def _packages(node: ast.AST, full_name: Callable[[ast.expr], str]) -> list[str]:
+def _packages(node: ast.AST) -> list[str]:
     names: list[str] = []
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
         names = [node.module]
-    elif isinstance(node, ast.Call) and node.args and full_name(node.func) in _CALLS:
-        name = node.args[0]
-        names = [name.value] if isinstance(name, ast.Constant) and isinstance(name.value, str) else []
     return [package for name in names if (package := name.partition(".")[0])]
 
 
@@ -93,7 +87,7 @@ def _of_try(node: Try, here: Import, full_name: Callable[[ast.expr], str]) -> It
     unsure = replace(here, certain=False)
     for statement in (*node.body, *node.orelse):
         yield statement, unsure if catching else here
-    tried = next((package for statement in node.body for package in _packages(statement, full_name)), "")
+    tried = next((package for statement in node.body for package in _packages(statement)), "")
     for handler in node.handlers:
         is_fallback = handler in catching and tried
         for statement in handler.body:

@@ -11,7 +11,7 @@ from importlib.util import decode_source
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.fault import Edit, Place
 from triton_ensembles.checking.packages import packages_in
-from triton_ensembles.checking.python.imports import DYNAMIC, Import, imports_of
+from triton_ensembles.checking.python.imports import Import, imports_of
 from triton_ensembles.checking.python.nodes import dotted, is_main
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.repository import Form, Model, Repository
@@ -109,8 +109,7 @@ class PythonFile:
 
     @cached_property
     def imports(self) -> list[Import]:
-        dynamic = any(text in self.data for text in DYNAMIC)
-        return list(imports_of(self.module, self.full_name, dynamic=dynamic)) if self.module else []
+        return list(imports_of(self.module, self.full_name)) if self.module else []
 
 
 def model_files(model: Model) -> list[PythonFile]:

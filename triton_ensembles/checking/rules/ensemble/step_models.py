@@ -6,8 +6,8 @@ from contextlib import suppress
 from triton_ensembles.checking.completed import may_have_more_tensors
 from triton_ensembles.checking.dataflow import rings
 from triton_ensembles.checking.ensemble_steps import steps, swaps
-from triton_ensembles.checking.examples import SCALE, X, ensemble, io_tensor, step
-from triton_ensembles.checking.rule import Example, Finding, Model, Repository, rule, warning
+from triton_ensembles.checking.examples import SCALE, ensemble, step
+from triton_ensembles.checking.rule import Example, Finding, Model, Repository, rule
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import listed, nearest, only_near
 
@@ -123,30 +123,6 @@ def step_input_not_mapped(model: Model) -> Iterator[Finding]:
                 message = f"the input '{tensor.name}' of '{item.message.model_name}' is not mapped"
                 cure = f'write input_map {{ key: "{tensor.name}" value: "…" }}, or make it optional in its model'
                 yield Finding(model.at(*item.path, "input_map"), message, cure=cure)
-
-
-@warning(
-    "An optional input of an ensemble goes only to optional inputs of its steps",
-    source="core r24.10 ensemble_scheduler.cc sends a step what it has; measured on 2.51.0",
-    bad=ensemble(
-        step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {io_tensor('Z', more='optional: true')}"
-    ),
-    good=ensemble(
-        step("join", {"A": "X", "B": "X", "HINT": "Z"}, {"SUM": "Y"}),
-        inputs=f"{X}, {io_tensor('Z', 'INT32', '1', 'optional: true')}",
-    ),
-)
-def ensemble_input_optional(model: Model) -> Iterator[Finding]:
-    optional = {tensor.name: index for index, tensor in enumerate(model.config.input) if tensor.optional}
-    for item in steps(model) if optional else ():
-        for tensor in item.configured.config.input if item.configured else ():
-            name = item.message.input_map.get(tensor.name, "")
-            if name in optional and not tensor.optional:
-                user = item.message.model_name
-                message = f"the input '{name}' is optional here, and '{user}' needs it as '{tensor.name}'"
-                effect = "Triton loads it and refuses every request without the input: expected … inputs but got …"
-                cure = f"delete optional: true, or let {user} do without '{tensor.name}' and write it there as well"
-                yield Finding(model.at("input", optional[name], "optional"), message, effect, cure)
 
 
 @rule(

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from triton_ensembles.archive.tree import Kind, Tree, is_archive
+from triton_ensembles.archive.tree import Tree, is_archive
 from triton_ensembles.checking.environments import (
     MODEL_FOLDER,
     PARAMETER,
@@ -88,13 +88,6 @@ def environment_format(model: Model) -> Iterator[Finding]:
     tree = model.repository.tree
     entry = tree.get(named.path)
     if entry is None or entry.is_folder:
-        return
-    if entry.kind is Kind.OTHER:
-        if not model.repository.is_archive:  # where sagemaker-device says it
-            message = "this is a device or pipe, and it should be the packed environment"
-            effect = "reading it never ends, and neither does the load"
-            cure = "pack the environment: conda-pack -o env.tar.gz"
-            yield Finding(model.repository.place(named.path), message, effect, cure)
         return
     if named.path.endswith(_WRONG_SUFFIXES):
         cure = "pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz ."

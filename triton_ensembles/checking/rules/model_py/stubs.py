@@ -7,9 +7,9 @@ from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.environments import has_stub
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.loaded_files import file_of
-from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Server, rule, warning
+from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Server, Severity, rule
 from triton_ensembles.triton.pip_server import STUB
-from triton_ensembles.triton.releases import Release, image_of
+from triton_ensembles.triton.releases import image_of
 
 SOURCE = "python_backend README r24.10, Building Custom Python Backend Stub: it is built from the server's release"
 GOOD = python_model()
@@ -20,10 +20,18 @@ def _with_stub(text: str | None) -> Example:
     return Example(python_model(), {"1/model.py": IDENTITY, **({STUB: text} if text else {})})
 
 
-@rule("A stub in an archive is of the image's release of Triton")
+@rule("A stub in a model's folder is of the image's release of Triton", lower=Severity.WARNING)
 def stub_release(model: Model, destination: Destination) -> Iterator[Finding]:
-    image, triton = _image_and_stub(model, destination)
-    if image and triton and triton != image.triton:
+    """Yield a warning where nothing says of which release the stub is."""
+    image = image_of(destination)
+    if image is None or not model.is_python or not has_stub(model):
+        return
+    triton = manifest(model.repository).get("triton")
+    if not isinstance(triton, str) or not triton:
+        message = f"nothing says that this stub is of Triton {image.triton}, which the image {image.release} has"
+        cure = f"build it from the branch r{image.release} of python_backend, or remove it"
+        yield Finding(model.place(STUB), message, f"if it is of another release, {_EFFECT}", cure, Severity.WARNING)
+    elif triton != image.triton:
         message = f"this stub is of Triton {triton}, and the image {image.release} has Triton {image.triton}"
         yield Finding(model.place(STUB), message, _EFFECT, f"build the archive for this image: --image {image.release}")
 
@@ -39,20 +47,3 @@ def stub_no_program(model: Model) -> Iterator[Finding]:
             message = "this is no program: it does not begin as one of Linux does, or a script"
             cure = f"build it from python_backend, or delete it: every server has a {STUB}"
             yield Finding(model.place(STUB), message, "it cannot run, and the load never ends", cure)
-
-
-@warning("The release of a stub in a model's folder is known")
-def stub_release_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
-    image, triton = _image_and_stub(model, destination)
-    if image and not triton:
-        message = f"nothing says that this stub is of Triton {image.triton}, which the image {image.release} has"
-        cure = f"build it from the branch r{image.release} of python_backend, or remove it"
-        yield Finding(model.place(STUB), message, f"if it is of another release, {_EFFECT}", cure)
-
-
-def _image_and_stub(model: Model, destination: Destination) -> tuple[Release | None, str]:
-    """Return the image that a model with a stub is for, and the stub's release of Triton, "" if it is unknown."""
-    if not (model.is_python and has_stub(model)):
-        return None, ""
-    written = manifest(model.repository).get("triton")
-    return image_of(destination), written if isinstance(written, str) else ""
