@@ -8,7 +8,6 @@ from triton_ensembles.checking.python.nodes import argument, method_of
 from triton_ensembles.checking.python.source import PythonFile
 
 TEXTS = "str"  # the dtype of arrays of Python's texts, which Triton does not take
-COMPLEX = "complex"  # nor this
 _DEEPEST = 12  # names and calls that lead to others
 _MOST = 100  # elements of a list that are looked at
 # Functions of numpy: the position of their dtype, and the dtype without one.
@@ -22,16 +21,16 @@ _NUMBERS: dict[type, str] = {float: "FP64", int: "INT64", bool: "BOOL"}
 _DTYPES = {
     "bool": "BOOL", "bool_": "BOOL", "int": "INT64", "float": "FP64", "object": "BYTES", "object_": "BYTES",
     "O": "BYTES", "bytes": "BYTES", "bytes_": "BYTES", "half": "FP16", "single": "FP32", "double": "FP64",
-    "str": TEXTS, "str_": TEXTS, "U": TEXTS, "complex": COMPLEX, "complex64": COMPLEX, "complex128": COMPLEX,
+    "str": TEXTS, "str_": TEXTS, "U": TEXTS,
     **{f"{sign}int{bits}": f"{sign.upper()}INT{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
     **{f"float{bits}": f"FP{bits}" for bits in (16, 32, 64)},
 }  # fmt: skip
-_OF_PYTHON = frozenset({"bool", "int", "float", "object", "str", "bytes", "complex"})
+_OF_PYTHON = frozenset({"bool", "int", "float", "object", "str", "bytes"})
 _OF_TEXTS = frozenset({"upper", "lower", "strip", "replace", "join", "format"})  # methods that give texts
 
 
 def dtype_of_array(file: PythonFile, node: ast.expr | None, depth: int = 0) -> str:
-    """Return the dtype of an array as Triton calls it (``FP32``), :data:`TEXTS` or :data:`COMPLEX`, "" if unknown."""
+    """Return the dtype of an array as Triton calls it (``FP32``), :data:`TEXTS`, "" if unknown."""
     call = value_of(flow_of(file), node) if node is not None else None
     if not isinstance(call, ast.Call) or depth > _DEEPEST:
         return ""

@@ -115,6 +115,7 @@ CASES = {
     "uncalled": (USE, asking(f"answer = call.exec()\n{IN}if answer.has_error: raise ValueError"), "ValueError"),
     "id": (ARGUMENTS, asking("answer = call.exec()", "request_id=7, "), CONSTRUCTOR),
     "version": (ARGUMENTS, asking("answer = call.exec()", "model_version='1', "), CONSTRUCTOR),
+    "asked-for": (UNDEFINED, good("[y]", "[missing for _ in request.requested_output_names()]"), "name 'missing'"),
     "good": ("", EXECUTE + GOOD, RIGHT),
     "relative": ("", EXECUTE.replace("import", "from . import model\nimport", 1) + GOOD, RIGHT),
     "kinds": ("", f"{HEAD}{KINDS}{EXECUTE.removeprefix(HEAD)}{GOOD}", RIGHT),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from triton_ensembles.checking.config_tensors import type_name
 from triton_ensembles.checking.examples import HEAD, ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.python.definitions import CLASS
-from triton_ensembles.checking.python.dtypes import COMPLEX, TEXTS, dtype_of_array
+from triton_ensembles.checking.python.dtypes import TEXTS, dtype_of_array
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import argument
@@ -36,10 +36,9 @@ _WIDE = f"{HEAD}class {CLASS}:\n{EXECUTE.replace('as_numpy()', 'as_numpy().astyp
 def model_py_array_dtype(model: Model) -> Iterator[Finding]:
     for file, call, dtype in _tensors(model):
         when = flow_of(file).when(call, loops_run=True)
-        if dtype in (TEXTS, COMPLEX) and when is not When.PERHAPS:
+        if dtype == TEXTS and when is not When.PERHAPS:
             message = f"this array has the dtype {dtype}, which Triton does not take"
-            objects = "make it an array of objects: astype(object), or np.array(…, dtype=object)"
-            cure = objects if dtype == TEXTS else "send its real and imaginary parts"
+            cure = "make it an array of objects: astype(object), or np.array(…, dtype=object)"
             yield Finding(file.place(call), message, f"{when.effect}: NumPy dtype is not supported", cure)
 
 
@@ -59,7 +58,7 @@ def model_py_output_dtype(model: Model) -> Iterator[Finding]:
     for file, call, dtype in _tensors(model):
         name = text_of(file, argument(call, 0, "name"))
         says = types.get(name or "", "INVALID").replace("STRING", "BYTES")
-        if says == "INVALID" or dtype in (TEXTS, COMPLEX, says) or completed_names(file):
+        if says == "INVALID" or dtype in (TEXTS, says) or completed_names(file):
             continue
         if any(function == f"{UTILS}.InferenceRequest" for _, function in file.calls()):
             continue
