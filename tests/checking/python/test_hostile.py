@@ -49,13 +49,7 @@ def _responses(count: int) -> str:
     return f"{_HEAD}{''.join(names)}        return [{', '.join(f'r{number}' for number in range(count))}]\n"
 
 
-def _opens(count: int) -> str:
-    names = "".join(f"        p{number + 1} = p{number} + '/..' + p{number}\n" for number in range(count))
-    opens = "".join(f"        open(p{number})\n" for number in range(count))
-    return f"{_HEAD}        p0 = __file__\n{names}{opens}"
-
-
-_MADE = [_reads, _helpers, _with, _loop, _lambda, _imports, _responses, _opens]
+_MADE = [_reads, _helpers, _with, _loop, _lambda, _imports, _responses]
 
 
 @pytest.mark.parametrize("made", _MADE, ids=lambda made: made.__name__.strip("_"))
