@@ -1,4 +1,5 @@
 """config.pbtxt read with places and with recovery: every fault is reported, and the rest still becomes a ModelConfig.
+Only a bracket that is missing, or one too many, ends the reading: what follows may belong elsewhere.
 
 Where the text says something that protobuf refuses but whose meaning is plain (a misspelled field, ``"8"`` for a
 number), the meaning goes into the message, so that later rules see what was meant and do not report consequences.
@@ -53,8 +54,7 @@ def _parse(text: str, message: Message, *, guesses: bool) -> Parsed:
     except NotThisFormatError:
         parsed.damaged.add(())
         parsed.faults += parser.placeholders.faults(message)
-        if not parsed.faults:
-            parser.report_habits()
+        parser.report_habits()
     except TooManyFaultsError:
         parsed.damaged.add(())
         wrong = f"the text continues, but after {MOST_FAULTS} faults it is not read any further"
@@ -65,8 +65,6 @@ def _parse(text: str, message: Message, *, guesses: bool) -> Parsed:
 class _Parser(ValueReading):
     def read(self) -> None:
         self._fields(self.parsed.message, (), None)
-        if self._structure_lost:
-            self.parsed.damaged.add(())
         if self.placeholders.hide_model_name:
             self.parsed.damaged.add(("name",))
         self.parsed.faults += self.placeholders.faults(self.parsed.message)
@@ -80,7 +78,7 @@ class _Parser(ValueReading):
         if closer and self.tokens.take_mark(closer):
             return
         self._open.append(Frame(closer, message.DESCRIPTOR))
-        while not self._leaves():
+        while True:
             if self.tokens.now.kind is Kind.NAME:
                 self._field(message, path)
             elif self.tokens.ended:
@@ -90,8 +88,7 @@ class _Parser(ValueReading):
             elif closer and self.tokens.take_mark(closer):
                 break
             elif self.tokens.at("}", ">", "]"):
-                if self._stray_closer(closer):
-                    break
+                self._refuse_closer(closer)
             elif self.tokens.now.kind is Kind.PLACEHOLDER:
                 self._placeholder(path)
                 self.tokens.skip_value()
@@ -104,8 +101,8 @@ class _Parser(ValueReading):
         if self.text[first.offset - 1 : first.offset] == "{":
             if first.text == "{":
                 self._template("{{", first.offset)
-        elif self._one_too_many():
-            return
+        else:
+            self._refuse_one_too_many()
         cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
         if first.text.startswith("/") or first.text in (";", "-"):
             cure = "a comment begins with #"
@@ -132,8 +129,6 @@ class _Parser(ValueReading):
         if hyphenated:  # as YAML has them: instance-group
             name = name._replace(text=hyphenated[0])
         descriptor = self._named(message, name)
-        if self._unwind_to is not None:
-            return
         if hyphenated:
             self.tokens.go_to(name.offset + len(name.text))
         else:
@@ -163,12 +158,10 @@ class _Parser(ValueReading):
         kind = message.DESCRIPTOR.name
         levels = [index for index, frame in enumerate(self._open[:-1]) if frame.has(name.text)]
         if levels and not self._balanced:
-            self._unwind_to = levels[-1]
             wrong = f"'{name.text}' is a field of {self._open[levels[-1]].name}, and a bracket is still open"
             cure = f"write {' '.join(frame.closer for frame in reversed(self._open[levels[-1] + 1 :]))} before it"
             self._lose_structure("config-unclosed", name, wrong, cure)
-            return None
-        guess = None if self._misplaced(name) else nearest(name.text, fields)
+        guess = nearest(name.text, fields)
         edits: tuple[Edit, ...] = ()
         if guess:
             cure = f"did you mean '{guess}'?"
@@ -203,10 +196,11 @@ class _Parser(ValueReading):
 
     def _message(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path, colon: bool) -> None:
         if self.tokens.at("["):
-            self._one_too_many()
+            self._refuse_one_too_many()
         here = (*path, descriptor.name)
         opening = self.tokens.take_mark("{", "<")
-        opening = opening or self._missing_opening(descriptor.message_type.fields_by_name, descriptor.name)
+        if opening is None:
+            self._refuse_missing_opening(descriptor.message_type.fields_by_name, descriptor.name)
         if opening is None and self.tokens.now.kind is Kind.PLACEHOLDER:
             self._placeholder(here)
             return

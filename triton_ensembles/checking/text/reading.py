@@ -14,7 +14,6 @@ from triton_ensembles.checking.text.placeholders import Placeholders
 from triton_ensembles.checking.text.template import is_statement
 from triton_ensembles.checking.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
 from triton_ensembles.ground.spelling import most_of
-from triton_ensembles.triton.model_config import ModelConfig
 
 MOST_FAULTS = 100
 _MOST_WRONG = 2000  # things that are wrong, those included that are not reported since they follow from another
@@ -25,7 +24,7 @@ class TooManyFaultsError(Exception):
 
 
 class NotThisFormatError(Exception):
-    """The rest of the text makes no sense; the fault says why."""
+    """The rest of the text is not read: a bracket is missing, or it makes no sense; the fault says why."""
 
 
 @cache
@@ -75,14 +74,11 @@ class Reading:
         self.tokens = Tokens(text, placeholders=guesses)
         self.parsed = Parsed(message)
         self._open: list[Frame] = []  # the messages and lists around the current token, the outermost first
-        self._unwind_to: int | None = None  # the index in it of the message that goes on
-        self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
         self._equals: list[Token] = []
         self._again: list[Token] = []  # the names of the outermost fields that were already given
         self._empty: list[Token] = []  # the names of fields without a value
         self._latest: TextFault | None = None  # None again as soon as a field was read without a fault
         self._wrong = 0
-        self._swallowed = False  # an open string has taken brackets with it
         self.placeholders = Placeholders()
 
     @property
@@ -93,16 +89,14 @@ class Reading:
     def _balanced(self) -> bool:
         return brackets_balance(self.text)
 
-    def _unclosed(self, opening: Token) -> None:
+    def _unclosed(self, opening: Token) -> NoReturn:
         cure = f"write {PAIRS[opening.text]} where it ends"
         self._lose_structure("config-unclosed", opening, f"this '{opening.text}' is never closed", cure)
 
-    def _lose_structure(self, rule: str, token: Token, message: str, cure: str) -> None:
-        """Report a bracket that is missing or too many; others may only follow from the first."""
-        self._one_more_wrong()
-        if not self._structure_lost:
-            self._fault(rule, token, message, cure)
-        self._structure_lost = True
+    def _lose_structure(self, rule: str, token: Token, message: str, cure: str) -> NoReturn:
+        """Report a bracket that is missing or too many, and stop: what follows may belong elsewhere."""
+        self._fault(rule, token, message, cure)
+        raise NotThisFormatError
 
     def _one_more_wrong(self) -> None:
         """Stop where nearly nothing is right: what is reported says why, and more of it would only take time."""
@@ -110,13 +104,11 @@ class Reading:
         if self._wrong == _MOST_WRONG:
             raise NotThisFormatError
 
-    def _one_too_many(self) -> bool:
-        """Take an opening bracket that stands where none belongs, if the text has one too many."""
-        if not self.tokens.at(*PAIRS) or self._balanced:
-            return False
-        token = self.tokens.take()
-        self._lose_structure("config-syntax", token, f"this '{token.text}' is one too many", "delete it")
-        return True
+    def _refuse_one_too_many(self) -> None:
+        """Report an opening bracket that stands where none belongs, if the text has one too many."""
+        if self.tokens.at(*PAIRS) and not self._balanced:
+            token = self.tokens.now
+            self._lose_structure("config-syntax", token, f"this '{token.text}' is one too many", "delete it")
 
     def _ends_list(self, inside: Container[str] | None) -> bool:
         """Return whether the current token is a field behind a list that is not closed."""
@@ -128,17 +120,11 @@ class Reading:
         known = any(frame.has(now.text) for frame in self._open)
         return known and self.tokens.next_is(":", "{", "[")
 
-    def _misplaced(self, name: Token) -> bool:
-        """Return whether a field is in the wrong message because of a bracket."""
-        return self._structure_lost and name.text in names_within(ModelConfig.DESCRIPTOR)
-
-    def _missing_opening(self, fields: Container[str], name: str) -> Token | None:
-        """The bracket that is missing before the current token, one of the ``fields`` that belong inside."""
+    def _refuse_missing_opening(self, fields: Container[str], name: str) -> None:
+        """Report the bracket that is missing before the current token, one of the ``fields`` that belong inside."""
         now = self.tokens.now
-        if now.kind is not Kind.NAME or now.text not in fields or not self.tokens.next_is(":", "{", "["):
-            return None
-        self._lose_structure("config-syntax", now, f"'{{' is missing after '{name}'", "write { before it")
-        return Token(Kind.MARK, "{", now.offset)
+        if now.kind is Kind.NAME and now.text in fields and self.tokens.next_is(":", "{", "["):
+            self._lose_structure("config-syntax", now, f"'{{' is missing after '{name}'", "write { before it")
 
     def _placeholder(self, path: Path) -> None:
         token = self.tokens.take()
@@ -160,7 +146,7 @@ class Reading:
         now = self.tokens.now
         if now.kind is Kind.END and len(self._open) > 1:
             return  # the bracket that is still open is reported
-        if rule == "config-syntax" and (now.kind is not Kind.MARK or (self._balanced and not self._structure_lost)):
+        if rule == "config-syntax" and (now.kind is not Kind.MARK or self._balanced):
             if not self._follows(rule, name):
                 self._empty.append(name)
             return
@@ -213,12 +199,6 @@ class Reading:
         """``certain``: the reading continues as if it were right, so nothing follows from it, and it from nothing."""
         self._one_more_wrong()
         if not certain and self._follows(rule, token):
-            return
-        if self._swallowed and rule in ("config-unclosed", "config-syntax"):
-            return  # which may only follow from it
-        if self._structure_lost and rule == "config-syntax" and (token.kind is Kind.MARK or self._misplaced(token)):
-            return
-        if rule in ("config-unknown-field", "config-field-twice") and self._misplaced(token):
             return
         if len(self.parsed.faults) >= MOST_FAULTS:
             raise TooManyFaultsError
@@ -277,23 +257,14 @@ class Reading:
                 edits = () if mark else tuple(Edit(*span, write) for span in zip(places, ends, strict=True))
                 self.parsed.faults.append(TextFault("config-syntax", places[0], habit.format(name) + more, fix, edits))
 
-    def _leaves(self) -> bool:
-        """Return whether a missing bracket was noticed further in, so that this message ends here."""
-        if self._unwind_to == len(self._open) - 1:
-            self._unwind_to = None
-        return self._unwind_to is not None
-
-    def _stray_closer(self, closer: str) -> bool:
-        """A closing bracket of another kind. True when it closes something further out, so that we end here."""
+    def _refuse_closer(self, closer: str) -> NoReturn:
+        """Report a closing bracket of another kind."""
         token = self.tokens.now
         if closer and any(frame.closer == token.text for frame in self._open[:-1]):
             message = f"'{token.text}' comes before the '{closer}' that is still missing"
             self._lose_structure("config-unclosed", token, message, f"write {closer} before it")
-            return True
         cure = f"write {closer} for it, or delete it" if closer else "delete it"
         self._lose_structure("config-syntax", token, f"this '{token.text}' closes nothing", cure)
-        self.tokens.take()
-        return False
 
     def _missing_comma(self) -> None:
         now = self.tokens.now

@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 
 from triton_ensembles.checking.fault import Edit
 from triton_ensembles.checking.text.parsed import Path
-from triton_ensembles.checking.text.reading import Frame, Reading
+from triton_ensembles.checking.text.reading import Frame, NotThisFormatError, Reading
 from triton_ensembles.checking.text.template import in_brackets, in_quotes, is_word_to_fill_in
 from triton_ensembles.checking.text.tokens import SCALARS, Kind, Token
 from triton_ensembles.checking.text.values import NOTHING, NUMBERS, WrongValueError, read_value
@@ -40,7 +40,7 @@ class ValueReading(Reading):
 
     def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path) -> None:
         if self.tokens.at("[") and self._in_list:
-            self._one_too_many()
+            self._refuse_one_too_many()
         start, here = self.tokens.now, (*path, descriptor.name)
         minus = self.tokens.take_mark("-")
         if self.tokens.now.kind is Kind.PLACEHOLDER:
@@ -97,7 +97,7 @@ class ValueReading(Reading):
         edits = (Edit(start.offset, end, error.write),) if exact else ()
         report(error.rule, start, error.message, error.cure if value is error.meant else "", edits=edits)
         if error.swallowed:
-            self._structure_lost = self._swallowed = True
+            raise NotThisFormatError
         return value
 
     def _list(self, item: Callable[[], None], inside: Container[str] | None = None) -> None:
@@ -107,27 +107,23 @@ class ValueReading(Reading):
             self._fault("config-syntax", self.tokens.take(), "this ':' belongs before the '['", "move it", certain=True)
         self._open.append(Frame("]"))
         before: Token | None = None  # the first token of the item before
-        while self._unwind_to is None:
+        while True:
             if self.tokens.ended or self._ends_list(inside):
                 self._unclosed(opening)
-                break
             if self.tokens.take_mark("]"):
                 break
             if self.tokens.at("}", ">"):
-                if self._stray_closer("]"):
-                    break
-                continue
+                self._refuse_closer("]")
             if before:
                 comma = self.tokens.take_mark(",")
                 if self._ends_list(inside):
                     self._unclosed(opening)
-                    break
                 self._between(before, comma)
                 if comma and self.tokens.at("]"):
                     continue
             before = self.tokens.now
             item()
-            stuck = self.tokens.now.offset == before.offset and self._unwind_to is None
+            stuck = self.tokens.now.offset == before.offset
             if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">", ","):
                 self.tokens.take()
         self._open.pop()
