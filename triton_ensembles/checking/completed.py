@@ -1,4 +1,4 @@
-"""A model with the config that Triton completes from its file, of ONNX or OpenVINO."""
+"""A model with the config that Triton completes from its ONNX file."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from triton_ensembles.runtime.backends.common.completion import complete
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, Tensor
 from triton_ensembles.triton.model_config import ModelConfig
 
-_READ = ("onnxruntime", "openvino")  # the backends whose files are read
+_BACKEND = "onnxruntime"
 # Those that add no tensor to a list which a config has: openvino.cc AutoCompleteInputOrOutput, and of
 # tensorrt_backend model_state.cc FixIO.
 _ADDING_NONE = ("openvino", "tensorrt")
@@ -42,23 +42,21 @@ def completed_config(model: Model) -> ModelConfig | None:
     Raises:
         LoadError: Triton refuses to complete it.
     """
-    backend = model.backend.name if model.is_completed and not model.file.faults else ""
-    if backend not in _READ or any(len(path) > 1 for path in model.left_out):  # a part of a tensor
+    is_read = model.is_completed and not model.file.faults and model.backend.name == _BACKEND
+    if not is_read or any(len(path) > 1 for path in model.left_out):  # a part of a tensor
         return None
-    path, file = next(files_read(model, backend), ("", None))
+    _, file = next(files_read(model, _BACKEND), ("", None))
     if file is None or not file.inputs or not file.outputs:
-        return None
-    if backend == "openvino" and not path.endswith(".xml"):  # of an ONNX file it may take other names than it has
         return None
     if any(tensor.dims is None for tensor in file.outputs):
         return None
     if any(not tensor.data_type for tensor in (*file.inputs, *file.outputs)):
         return None
     written = MessageToDict(model.file.config, preserving_proto_field_name=True)
-    inputs, outputs = ([_tensor(tensor, backend) for tensor in tensors] for tensors in (file.inputs, file.outputs))
+    inputs, outputs = (list(map(_tensor, tensors)) for tensors in (file.inputs, file.outputs))
     batches = all(tensor.dims and tensor.dims[0] == -1 for tensor in (*inputs, *outputs))
     written["name"] = model.name
-    complete(written, inputs, outputs, batches=batches if backend == "onnxruntime" else None)
+    complete(written, inputs, outputs, batches=batches)
     return ParseDict(written, ModelConfig())
 
 
@@ -68,8 +66,6 @@ def may_have_more_tensors(model: Model) -> bool:
     return model.is_completed and (bool(lists) or model.backend.name not in _ADDING_NONE)
 
 
-def _tensor(tensor: ModelTensor, backend: str) -> Tensor:
-    """Return the tensor. ONNX Runtime takes an input without a shape for a single number, and all of OpenVINO's
-    axes are of any size where one is (runtime/backends/openvino/completion.py)."""
-    any_size = backend == "openvino" and -1 in (tensor.dims or ())
-    return Tensor(tensor.name, tensor.data_type, (-1,) * len(tensor.dims or ()) if any_size else tensor.dims or ())
+def _tensor(tensor: ModelTensor) -> Tensor:
+    """Return the tensor; ONNX Runtime takes an input without a shape for a single number."""
+    return Tensor(tensor.name, tensor.data_type, tensor.dims or ())

@@ -7,7 +7,6 @@ from typing import IO
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.graphdef import read_graphdef
 from triton_ensembles.checking.model_files.onnx import read_onnx
-from triton_ensembles.checking.model_files.openvino import read_openvino
 from triton_ensembles.checking.model_files.protobuf import Budget, MalformedError, Message, TooLargeError
 from triton_ensembles.checking.model_files.saved_model import FILE, read_saved_model
 from triton_ensembles.checking.model_files.torchscript import read_torchscript
@@ -15,7 +14,6 @@ from triton_ensembles.triton.model_formats import GRAPHDEF, ONNX, SAVED_MODEL, T
 
 _HEAD = 512
 _LARGEST_COPY = 64 << 20  # bytes of a TorchScript file within an archive, whose list of members is at its end
-_LARGEST_XML = 64 << 20  # bytes; the weights are in another file
 _LFS = (b"version https://git-lfs.github.com/", b"version https://hawser.github.com/")
 _ZIP = b"PK\x03\x04"
 _AGAIN = "copy or download it again"
@@ -44,12 +42,9 @@ class FileReader:
         head = file.read(min(size, _HEAD))
         if known := _by_head(head):
             return known
-        is_xml = path.endswith(".xml")
         on_disk = isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO)
         message = Message(file, size, self._budget, head, on_disk=on_disk)
         try:
-            if is_xml:
-                return read_openvino(head, file, self._budget) if b"<net" in head and size <= _LARGEST_XML else None
             if format is TORCHSCRIPT:
                 return _torchscript(head, size, file, on_disk, self._budget)
             if format is ONNX:
@@ -60,7 +55,7 @@ class FileReader:
         except TooLargeError:
             return None
         except MalformedError as error:
-            if is_xml or format is None:  # which may be anything
+            if format is None:  # which may be anything
                 return None
             if error.number in _FIELDS[format]:
                 return ModelFile("it breaks off before its end", _AGAIN)

@@ -83,12 +83,3 @@ field_rule("instance-group-name",
            cure="delete name, or use letters, digits, '.', '-' and '_'",
            bad=_group('name: "cpu;small", count: 1, kind: KIND_CPU'),
            good=_group('name: "on-the-cpu", count: 1, kind: KIND_CPU'), server=Server.DIES)
-
-field_rule("instance-groups-passive", "A model has an instance group that is not passive",
-           source="common r24.10 model_config.proto, passive; measured on tritonserver 2.51.0",
-           at="instance_group.0.passive",
-           when=lambda config: (config.instance_group and all(group.passive for group in config.instance_group)
-                                and not config.HasField("ensemble_scheduling")),
-           says="every instance of this model is passive, and such instances run no requests",
-           effect="Triton loads it, and the first request ends tritonserver", cure="delete passive: true",
-           bad=_group("count: 1, kind: KIND_CPU, passive: true"))

@@ -1,14 +1,22 @@
-"""The controls of sequence_batching: core r24.10 model_config_utils.cc ValidateModelConfig and its Get…Properties."""
+"""sequence_batching: its controls, and the states that it keeps with their initial values.
+
+Sources: core r24.10 model_config_utils.cc ValidateModelConfig and its Get…Properties; sequence_batch_scheduler.cc.
+"""
 
 from collections.abc import Iterator
 from typing import Any
 
-from triton_ensembles.checking.config_tensors import type_name
-from triton_ensembles.checking.examples import python_model
-from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
-from triton_ensembles.checking.rule import Finding, Model, rule
+from triton_ensembles.checking.config_tensors import missing_or_short, type_name
+from triton_ensembles.checking.examples import IDENTITY, ONNX_IDENTITY, python_model
+from triton_ensembles.checking.field_rule import Path, field_rule, items
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule
+from triton_ensembles.triton.model_config import DataType
+from triton_ensembles.triton.targets import CPU
 
-SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
+SOURCE = "core r24.10 sequence_batch_scheduler.cc GenerateInitialStateData"
+_OF_CONTROLS = (
+    "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
+)
 _VALUES = ("int32_false_true", "fp32_false_true", "bool_false_true")
 _CORRID_TYPES = ("TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING")
 
@@ -22,9 +30,8 @@ def _control(*controls: str, name: str = 'name: "START"') -> str:
 
 
 _START = "{ kind: CONTROL_SEQUENCE_START, fp32_false_true: [ 0, 1 ] }"
-_END = "{ kind: CONTROL_SEQUENCE_END, fp32_false_true: [ 0, 1 ] }"
+_GOOD = _sequence(_control(_START))
 _CORRID = "{ kind: CONTROL_SEQUENCE_CORRID, data_type: TYPE_UINT64 }"
-GOOD = _sequence(_control(_START))
 
 
 def _controls(model: Model) -> Iterator[tuple[Path, Any]]:
@@ -37,27 +44,10 @@ def _correlation_ids(model: Model) -> Iterator[tuple[Path, Any]]:
     return (item for item in _controls(model) if item[1].kind == item[1].CONTROL_SEQUENCE_CORRID)
 
 
-def _kind(control: Any) -> str:
-    known = control.kind in control.Kind.values()
-    return str(control.Kind.Name(control.kind)) if known else str(control.kind)
-
-
-@rule(
-    "Each kind of control is given only once",
-    bad=_sequence(_control(_START) + " " + _control(_START, name='name: "BEGIN"')),
-    words="sequence batching specifies multiple … tensors",
-)
-def sequence_control_kind_twice(model: Model) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for path, control in _controls(model):
-        kind = _kind(control)
-        if kind in seen:
-            yield Finding(model.at(*path, "kind"), f"{kind} is given twice", cure="keep one of the two")
-        seen.add(kind)
-
-
 @rule(
     "A control has one list of two values, for false and for true",
+    source=_OF_CONTROLS,
+    good=_GOOD,
     bad=_sequence(_control("{ kind: CONTROL_SEQUENCE_START, fp32_false_true: [ 1 ] }")),
     words="must have exactly 2 entries",
 )
@@ -66,7 +56,7 @@ def sequence_control_values(model: Model) -> Iterator[Finding]:
         values = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind not in (0, 1, 2):  # START, READY, END: the true-or-false kinds
             continue
-        kind = _kind(control)
+        kind = control.Kind.Name(control.kind)
         if len(values) == 1 and len(getattr(control, values[0])) == 2:
             continue
         if not values:
@@ -82,29 +72,97 @@ def sequence_control_values(model: Model) -> Iterator[Finding]:
         yield Finding(place, message, f"Triton refuses it: sequence batching {words} for {model.name}", cure)
 
 
-@rule(
-    "The correlation ID has a data_type and no values",
-    bad=_sequence(_control(_CORRID.replace(" }", ", int32_false_true: [ 0, 1 ] }"), name='name: "ID"')),
-    good=_sequence(_control(_CORRID, name='name: "ID"')),
-    words="sequence batching must not specify either 'int32_false_true', …",
+_UNHEALTHY = "Triton loads it, and the first request ends the process of the model: Stub process is not healthy"
+
+
+def _state(initial: str, dims: str = "[ -1, 2 ]") -> str:
+    state = f'input_name: "IN", output_name: "OUT", data_type: TYPE_FP32, dims: {dims}'
+    return python_model(f"sequence_batching {{ state [ {{ {state}, {initial} }} ] }}")
+
+
+_INITIAL = 'initial_state: {{ name: "zeros", data_type: {}, dims: [ {} ], {} }}'
+_GOOD_STATE = _state(_INITIAL.format("TYPE_FP32", "3, 2", "zero_data: true"))
+_STATEFUL = python_model(
+    'sequence_batching { state [ { input_name: "S", output_name: "T", data_type: TYPE_FP32, dims: [ 1 ] } ] }',
+    backend='backend: "onnxruntime"',
 )
-def sequence_corrid_values(model: Model) -> Iterator[Finding]:
-    for path, control in _correlation_ids(model):
-        values = [name for name in _VALUES if len(getattr(control, name))]
-        if values:
-            message = f"CONTROL_SEQUENCE_CORRID has {values[0]}"
-            yield Finding(model.at(*path, values[0]), message, cure=f"delete {values[0]}")
+
+
+def _pairs(model: Model) -> Iterator[tuple[Path, tuple[Any, Any]]]:
+    """The path, and (state, initial_state), of every state that has exactly one initial_state."""
+    for path, state in items("sequence_batching.state")(model):
+        if len(state.initial_state) == 1:
+            yield (*path, "initial_state", 0), (state, state.initial_state[0])
+
+
+def _python_states(model: Model) -> Iterator[tuple[Path, Any]]:
+    """The states of a Python model that have no initial_state."""
+    for path, state in items("sequence_batching.state")(model):
+        if not state.initial_state and model.is_python:
+            yield path, state
+
+
+@rule(
+    "A model for this project's server has no implicit state",
+    good=_GOOD_STATE,
+    source="python_backend r24.10 has no call of TRITONBACKEND_StateNew, by which a backend gives a state back",
+    bad=Example(_STATEFUL, {"1/model.onnx": ONNX_IDENTITY}),
+    words="sequence_batching has the implicit state",
+    destination=Destination(device="cpu"),
+)
+def state_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
+    if destination.device == "cpu" and not model.is_python and model.backend.name in CPU.backends:
+        for path, state in items("sequence_batching.state")(model):
+            message = f"{CPU.server} cannot keep the implicit state '{state.input_name}': only NVIDIA's engines can"
+            cure = (
+                "keep it in the model.py of a step, which passes it on as an input and an output, or use --target gpu"
+            )
+            yield Finding(model.at(*path), message, cure=cure)
+            return
+
+
+@rule(
+    "initial_state has fixed dims that match its state's",
+    good=_GOOD_STATE,
+    bad=_state(_INITIAL.format("TYPE_FP32", "3, 5", "zero_data: true")),
+    words="doesn't match 'state' dim description",
+)
+def initial_state_dims(model: Model) -> Iterator[Finding]:
+    for path, (state, initial) in _pairs(model):
+        dims, state_dims = list(initial.dims), list(state.dims)
+        if len(dims) != len(state_dims):
+            words = "Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions"
+        elif -1 in dims:
+            words = f"'initial_state' field for state input name '{state.input_name}' contains variable dimensions"
+        elif any(want not in (-1, dim) for dim, want in zip(dims, state_dims, strict=True)):
+            words = f"'initial_state' dim for input name '{state.input_name}' doesn't match 'state' dim description"
+        else:
+            continue
+        message = f"initial_state has dims {dims}, and its state {state_dims}"
+        effect = f"Triton refuses it: {words}"
+        yield Finding(model.at(*path, "dims"), message, effect, "write a fixed dim for each of the state's")
+
+
+@rule(
+    "The data_file of an initial_state exists and is long enough",
+    bad=Example(_state(_INITIAL.format("TYPE_FP32", "3, 2", 'data_file: "start"')), {"1/model.py": IDENTITY}),
+    good=Example(
+        _state(_INITIAL.format("TYPE_FP32", "3, 2", 'data_file: "start"')),
+        {"1/model.py": IDENTITY, "initial_state/start": "123456781234567812345678"},
+    ),
+    words="failed to open text file for read",
+)
+def initial_state_file(model: Model) -> Iterator[Finding]:
+    for path, (_, initial) in _pairs(model):
+        if initial.WhichOneof("state_data") == "data_file":
+            place = model.at(*path, "data_file")
+            yield from missing_or_short(
+                model, place, "initial_state", initial.data_file, initial.data_type, initial.dims
+            )
 
 
 # fmt: off
-field_rule("sequence-control-tensor-twice", "Each tensor is in only one control_input",
-           at=(namesakes("sequence_batching.control_input"), "name"), when=lambda name: name,
-           says="control_input '{item}' is given twice", cure="give each control its own tensor",
-           bad=_sequence(_control(_START) + " " + _control(_END)),
-           good=_sequence(_control(_START) + " " + _control(_END, name='name: "END"')),
-           words="sequence batching control tensor '…' is specified for multiple control kinds")
-
-field_rule("sequence-control-name-missing", "Every control_input has a name",
+field_rule("sequence-control-name-missing", "Every control_input has a name", source=_OF_CONTROLS, good=_GOOD,
            at=("sequence_batching.control_input", ""), when=lambda tensor: not tensor.name,
            says="control_input {path[2]} has no name", cure='write name: "…"',
            bad=_sequence(_control(_START, name="")), words="sequence batching control tensor must have a name")
@@ -117,3 +175,19 @@ field_rule("sequence-corrid-data-type", "The correlation ID is an integer or a s
            bad=_sequence(_control(_CORRID.replace("UINT64", "FP32"), name='name: "ID"')),
            good=_sequence(_control(_CORRID.replace("UINT64", "STRING"), name='name: "ID"')),
            words="unexpected data type for control CONTROL_SEQUENCE_CORRID")
+
+field_rule("state-input-name-missing", "A state has an input_name",
+           source="core r24.10 sequence_state.cc; measured on tritonserver 2.51.0",
+           at=("sequence_batching.state", ""), when=lambda state: not state.input_name,
+           says="this state has no input_name",
+           effect="Triton loads it, and the first request ends tritonserver",
+           cure='write input_name: "…", the name under which the model reads the state',
+           bad=_state("", "[ 1 ]").replace('input_name: "IN", ', ""), good=_state("", "[ 1 ]"))
+
+field_rule("state-data-type-missing", "A state of a Python model has a data_type",
+           source="measured on tritonserver 2.51.0",
+           at=(_python_states, ""), when=lambda state: state.data_type == DataType.TYPE_INVALID,
+           says="state '{item.input_name}' has no data_type", effect=_UNHEALTHY,
+           cure="write data_type: TYPE_FP32, or whatever type the state has",
+           bad=_state("", "[ 1 ]").replace("data_type: TYPE_FP32, dims: [ 1 ]", "dims: [ 1 ]"),
+           good=_state("", "[ 1 ]"))
