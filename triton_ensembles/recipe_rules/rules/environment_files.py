@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from triton_ensembles.checking.packages import WRONG_NUMPY
-from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, Server, rule, warning
+from triton_ensembles.checking.rule import Destination, Finding, Place, Repository, Server, Severity, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import read_text
@@ -16,10 +16,12 @@ from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.project.recipe.environment_file import EnvironmentSpec
 from triton_ensembles.project.recipe.places import LOCKS, LONGEST_LOCK
 from triton_ensembles.recipe_rules.recipe_of import environment_files, packed_files
-from triton_ensembles.triton.releases import Release, release_of
+from triton_ensembles.triton.releases import release_of
 
 SERVER = Server.ACCEPTS
 _OF_NUMPY = "python_backend #384: pybind11 2.12 since 24.11; the build takes the newest version that fits"
+_TWO = Version("2")
+_OF_EACH_MINOR = (*(f"1.{minor}.99" for minor in range(17, 27)), "1.26.4", "2.0.0", "2.2.6", "2.4.6", "99")
 _ASKED = "#   "  # of a lock: what was asked for
 # Packages that are known to bring no numpy along.
 _WITHOUT_NUMPY = frozenset({
@@ -80,64 +82,28 @@ def environment_file_without_numpy(repository: Repository) -> Iterator[Finding]:
             yield Finding(Place(path), message, effect, "add numpy==1.26.4")
 
 
-@rule("The environment file keeps numpy below 2 for a server up to 24.10", source=_OF_NUMPY)
+@rule("The environment file keeps numpy below 2 for a server up to 24.10", source=_OF_NUMPY, lower=Severity.WARNING)
 def environment_file_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    """A version that is open is a warning, unless a lock says it: the build takes the newest that fits."""
     release = release_of(destination)
-    for path, spec, _ in packed_files(repository) if release and release.reads_numpy2 is False else ():
-        for name, versions, text, line in _requirements(spec):
-            if release and name == "numpy" and versions and _reads_only_2(versions):
-                message = f"this requires {text}, and Triton {release.release} supports only numpy 1"
-                cure = "write numpy==1.26.4, or use an image of 24.11 or later"
-                yield Finding(Place(path, line), message, WRONG_NUMPY, cure)
-
-
-@warning("The environment file says a version of numpy that the server supports", source=_OF_NUMPY)
-def environment_file_numpy_open(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    release = release_of(destination)
-    for path, spec, _ in packed_files(repository) if release and release.reads_numpy2 is False else ():
-        if release is None or _locked(repository, spec) is not None:
-            continue
+    if release is None or release.reads_numpy2 is not False:
+        return
+    supports = f"Triton {release.release} supports only numpy 1"
+    for path, spec, _ in packed_files(repository):
         of_numpy = [requirement for requirement in _requirements(spec) if requirement[0] == "numpy"]
-        named = {name for name, *_ in _requirements(spec)}
-        if of_numpy and all(_may_take_2(versions) for _, versions, *_ in of_numpy):
-            yield _open(path, of_numpy[0][3], f"{of_numpy[0][2]} may become numpy 2", release)
-        elif not of_numpy and not named <= _WITHOUT_NUMPY:
-            yield _open(
-                path, 0, "this does not name numpy, which another package may bring along in version 2", release
-            )
-
-
-def _open(path: str, line: int, message: str, release: Release) -> Finding:
-    effect = f"Triton {release.release} supports only numpy 1, and the build refuses numpy 2: {WRONG_NUMPY}"
-    return Finding(Place(path, line), message, effect, "write numpy==1.26.4")
-
-
-def _may_take_2(versions: SpecifierSet) -> bool:
-    return any(map(versions.contains, ("2.0.0", "2.2.6", "2.4.6", "99"))) and not _reads_only_2(versions)
-
-
-def _reads_only_2(versions: SpecifierSet) -> bool:
-    return _can_hold(versions) and not any(
-        versions.contains(text) for text in (*_mentioned(versions, below=Version("2")), "1.26.4", "1.21.6", "1.19.5")
-    )
-
-
-def _mentioned(versions: SpecifierSet, below: Version | None = None) -> Iterator[str]:
-    """Versions at the borders of the clauses, and just beside them."""
-    for clause in versions:
-        text = clause.version.removesuffix(".*")
-        try:
-            border = Version(text)
-        except InvalidVersion:
+        versions = SpecifierSet(",".join(str(requirement[1]) for requirement in of_numpy))
+        named = (clause.version.removesuffix(".*") for clause in versions if clause.operator != "===")
+        fitting = [Version(text) for text in (*_OF_EACH_MINOR, *named) if versions.contains(text, prereleases=True)]
+        if not (of_numpy and fitting) or max(fitting) < _TWO:
             continue
-        for version in (text, f"{border.base_version}.0.1", f"{border.base_version}.1"):
-            if below is None or Version(version) < below:
-                yield version
-
-
-def _can_hold(versions: SpecifierSet) -> bool:
-    """Return whether any version fits: one at a border, or far from all of them."""
-    return any(versions.contains(version, prereleases=True) for version in (*_mentioned(versions), "0", "99999"))
+        _, _, text, line = of_numpy[0]
+        if min(fitting) >= _TWO:
+            cure = "write numpy==1.26.4, or use an image of 24.11 or later"
+            yield Finding(Place(path, line), f"this requires {text}, and {supports}", WRONG_NUMPY, cure)
+        elif _locked(repository, spec) is None:
+            effect = f"{supports}, and the build refuses numpy 2: {WRONG_NUMPY}"
+            message = f"{text} may become numpy 2"
+            yield Finding(Place(path, line), message, effect, "write numpy==1.26.4", Severity.WARNING)
 
 
 @warning("The packages of an environment file have the same names on PyPI", source="the build also installs from PyPI")

@@ -81,40 +81,21 @@ def recipe_maker_files(repository: Repository) -> Iterator[Finding]:
 @rule("An artifact is a file of a step that nothing else writes")
 def recipe_artifact_path(repository: Repository) -> Iterator[Finding]:
     recipe, seen = recipe_of(repository), set[str]()
+    made = {artifact.path for artifact in recipe.artifacts} if recipe else set()
+    files = made | {path for path, entry in repository.tree.entries.items() if not entry.is_folder}
     for artifact in recipe.artifacts if recipe else ():
-        parts = PurePosixPath(artifact.path).parts
-        why = (
-            "is not a file of a step"
-            if len(parts) < 2
-            else f"is the {CONFIG} of the step, which the build writes"
-            if parts[1:] == (CONFIG,)
-            else "is made twice"
-            if artifact.path in seen
-            else _in_the_way(artifact.path, repository)
-        )
-        if why:
-            effect = (
-                "the last one written wins" if artifact.path in seen or parts[1:] == (CONFIG,) else "the build fails"
-            )
-            cure = "write <step>/<version>/<file>" if len(parts) < 2 else "remove it, or give it another path"
-            yield Finding(
-                recipe_place(repository, artifact.path), f"the artifact '{artifact.path}' {why}", effect, cure
-            )
-        seen.add(artifact.path)
-
-
-def _in_the_way(path: str, repository: Repository) -> str:
-    """Say why a file cannot be at ``path``; "" if it can. A file of the folder with the same path is replaced."""
-    recipe, existing = recipe_of(repository), repository.tree.get(path)
-    files = {artifact.path for artifact in recipe.artifacts} if recipe else set()
-    above = [str(folder) for folder in PurePosixPath(path).parents]
-    if (existing and existing.is_folder) or any(folder.startswith(f"{path}/") for folder in files):
-        return "is a folder"
-    for folder in above:
-        entry = repository.tree.get(folder)
-        if folder in files or (entry and not entry.is_folder):
-            return f"lies in '{folder}', which is a file"
-    return ""
+        path, parts = artifact.path, PurePosixPath(artifact.path).parts
+        wrong = {
+            "is not a file of a step": len(parts) < 2,
+            f"is the {CONFIG} of the step, which the build writes": parts[1:] == (CONFIG,),
+            "is made twice": path in seen,
+            "is a folder": repository.tree.is_folder(path) or any(file.startswith(f"{path}/") for file in made),
+            "lies in a file": any(str(folder) in files for folder in PurePosixPath(path).parents),
+        }
+        if why := next((text for text, is_so in wrong.items() if is_so), ""):
+            message, cure = f"the artifact '{path}' {why}", "write <step>/<version>/<file>, and each path once"
+            yield Finding(recipe_place(repository, path), message, "the build fails, or the last one wins", cure)
+        seen.add(path)
 
 
 def _calls(repository: Repository) -> Iterator[tuple[str, str, Options]]:

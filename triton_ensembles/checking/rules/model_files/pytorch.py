@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from triton_ensembles.checking.config_tensors import dims_of, named_indexes, tensors, type_name
+from triton_ensembles.checking.config_tensors import named_indexes, tensors, type_name
 from triton_ensembles.checking.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
-from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "pytorch_backend r24.10 libtorch.cc GetNamingConvention, ValidateOutputs"
 SERVER, GOOD_LOADS = Server.UNTESTED, False
@@ -81,47 +80,14 @@ def pytorch_tensors_missing(model: Model) -> Iterator[Finding]:
     bad=_torch(inputs=io_tensor("X__0", "UINT32"), outputs=io_tensor("Y__0")),
 )
 def pytorch_data_type(model: Model) -> Iterator[Finding]:
-    if not _is_torch(model):
-        return
-    batching = model.config.sequence_batching
-    typed: list[tuple[str, Any, tuple[str | int, ...]]] = [
-        (f"{kind} '{tensor.name}'", tensor, (kind, index)) for kind, index, tensor in tensors(model)
-    ]
-    for index, state in enumerate(batching.state):
-        typed.append((f"state '{state.input_name}'", state, ("sequence_batching", "state", index)))
-    for number, tensor_of_control in enumerate(batching.control_input):
-        path = ("sequence_batching", "control_input", number, "control")
-        typed += [
-            (f"control '{tensor_of_control.name}'", control, (*path, index))
-            for index, control in enumerate(tensor_of_control.control)
-        ]
-    for label, owner, place in typed:
-        name = type_name(owner.data_type)
-        is_control = "control_input" in place
-        if name in _UNSUPPORTED or (is_control and name == "TYPE_STRING"):
-            message = f"{label} is {name}, which the pytorch backend does not know"
-            effect = f"Triton refuses it: unsupported datatype {name} for {label}"
-            cure = "use TYPE_FP32 or TYPE_FP16 and convert it in the model"
-            if "UINT" in name or is_control:
-                cure = "use a signed type, such as TYPE_INT64"
-            yield Finding(model.at(*place, "data_type"), message, effect, cure)
-
-
-@rule(
-    "A list of strings of a TorchScript model has one axis",
-    bad=_torch(inputs=io_tensor("X__0", "STRING"), outputs=io_tensor("Y__0")),
-    good=_torch(inputs=io_tensor("X__0", "STRING"), outputs=io_tensor("Y__0"), size=0),
-)
-def pytorch_strings(model: Model) -> Iterator[Finding]:
-    batching = model.config.max_batch_size > 0
     for kind, index, tensor in tensors(model) if _is_torch(model) else ():
-        axes = len(dims_of(tensor) or ()) + batching
-        if tensor.data_type == DataType.TYPE_STRING and axes > 1:
-            batch = ", the batch axis among them" if batching else ""
-            message = f"{kind} '{tensor.name}' of strings has {axes} axes{batch}"
-            effect = "Triton refuses it: Triton only supports 1 dimensional List of String"
-            cure = "write reshape { shape: [ ] } beside dims: [ 1 ]" if batching else "write dims: [ -1 ]"
-            yield Finding(model.at(kind, index, "dims"), message, effect, cure)
+        name = type_name(tensor.data_type)
+        if name in _UNSUPPORTED:
+            message = f"{kind} '{tensor.name}' is {name}, which the pytorch backend does not know"
+            effect = f"Triton refuses it: unsupported datatype {name} for {kind} '{tensor.name}'"
+            cure = "use TYPE_FP32 or TYPE_FP16 and convert it in the model"
+            cure = "use a signed type, such as TYPE_INT64" if "UINT" in name else cure
+            yield Finding(model.at(kind, index, "data_type"), message, effect, cure)
 
 
 def arguments_of(model: Model) -> tuple[str, ...]:

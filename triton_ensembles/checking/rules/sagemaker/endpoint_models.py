@@ -8,15 +8,13 @@ from triton_ensembles.checking.config_tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.checking.examples import io_tensor, python_model
 from triton_ensembles.checking.python.examples import CALLING, class_model
 from triton_ensembles.checking.python.model_calls import model_calls
-from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, note, rule
+from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, Server, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker, is_served, loaded_models, served_models
 from triton_ensembles.ground.spelling import suggestion
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 from triton_ensembles.triton.releases import instance_of
 from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPE, is_known
 
-# Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a space.
-JSON_PER_BYTE = 4.57
 _FUSE = (
     "build the fused form, which has the model and answers the call in its own process: build --target fused; or make "
     "it a step of the ensemble (with optional inputs, where it does not need them)"
@@ -122,25 +120,6 @@ def sagemaker_row_too_large(repository: Repository, destination: Destination) ->
             message = f"one row of the inputs is {_mb(size)}, and a request to SageMaker is at most {_mb(LARGEST_BODY)}"
             cure = "send it compressed (as JPEG), in a smaller data type, or as an address in S3"
             yield Finding(model.at("input"), message, "InvokeEndpoint refuses every request: ValidationError", cure)
-
-
-@note(
-    "A full batch of the inputs fits into a request",
-    source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
-    bad=_large(64, "224, 224, 3"),
-    good=_large(4, "224, 224, 3"),
-)
-def sagemaker_batch_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    for model, size in _rows(repository, destination):
-        most = model.config.max_batch_size
-        if 0 < size <= LARGEST_BODY < size * most:
-            is_bytes = all(type_name(tensor.data_type) == "TYPE_UINT8" for tensor in model.config.input)
-            as_json = f" (as JSON about {math.floor(LARGEST_BODY / (size * JSON_PER_BYTE))})" if is_bytes else ""
-            batch, limit = _mb(size * most), _mb(LARGEST_BODY)
-            message = f"a batch of {most} rows is {batch} in binary form, and a request to SageMaker is at most {limit}"
-            effect = f"requests of more than {LARGEST_BODY // size} rows{as_json} are refused: ValidationError"
-            cure = "change nothing if clients send fewer rows: Triton combines the requests of several clients"
-            yield Finding(model.at("max_batch_size"), message, effect, cure)
 
 
 def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Model, int]]:
