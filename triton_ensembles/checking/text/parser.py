@@ -53,7 +53,7 @@ def _parse(text: str, message: Message, *, guesses: bool) -> Parsed:
         parser.read()
     except NotThisFormatError:
         parsed.damaged.add(())
-        parsed.faults += parser.placeholders.faults(message)
+        parsed.faults += parser.placeholders.faults()
         parser.report_habits()
     except TooManyFaultsError:
         parsed.damaged.add(())
@@ -67,7 +67,7 @@ class _Parser(ValueReading):
         self._fields(self.parsed.message, (), None)
         if self.placeholders.hide_model_name:
             self.parsed.damaged.add(("name",))
-        self.parsed.faults += self.placeholders.faults(self.parsed.message)
+        self.parsed.faults += self.placeholders.faults()
         self.report_habits()
 
     # --- messages ------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """All placeholders of one config.pbtxt as one fault: a template that was never filled in."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
@@ -10,7 +9,6 @@ from triton_ensembles.ground.spelling import most_of
 
 BARE, QUOTED = "config-template", "config-template-in-string"
 # Strings of which the server takes each for the name of something that then does not exist.
-# Measured on 2.51.0: beside a backend it asks for no platform, and an ensemble for neither file nor runtime.
 _NAMES = ("platform", "backend", "runtime", "default_model_filename")
 _NAMES_ANYWHERE = ("model_name", "label_filename")
 _CURE = "write the values, or run the program that fills the template in"
@@ -21,7 +19,6 @@ class Placeholders:
 
     def __init__(self) -> None:
         self._seen: dict[str, list[tuple[str, int]]] = {BARE: [], QUOTED: []}
-        self._names: dict[str, tuple[str, int]] = {}  # in fields of the whole message, by the field's name
         self._of_model: list[tuple[str, int]] = []  # in its name
 
     def bare(self, text: str, offset: int) -> None:
@@ -29,10 +26,8 @@ class Placeholders:
 
     def quoted(self, text: str, offset: int, field: FieldDescriptor, path: Path) -> None:
         """A placeholder in a string that is given for ``field`` of the message at ``path``."""
-        if path == () and field.name in _NAMES:
-            self._names[field.name] = (text, offset)
-            return
-        refused = field.name in _NAMES_ANYWHERE or field.cpp_type != FieldDescriptor.CPPTYPE_STRING
+        is_name = field.name in _NAMES_ANYWHERE or (path == () and field.name in _NAMES)
+        refused = is_name or field.cpp_type != FieldDescriptor.CPPTYPE_STRING
         self._seen[BARE if refused else QUOTED].append((text, offset))
 
     def in_model_name(self, text: str, offset: int) -> None:
@@ -45,20 +40,13 @@ class Placeholders:
     @property
     def hide_model_name(self) -> bool:
         """Return whether the name of the model is part of a template, so that it is not compared."""
-        return bool(self._of_model and (self._names or any(self._seen.values())))
+        return bool(self._of_model and any(self._seen.values()))
 
-    def faults(self, config: Any) -> Iterator[TextFault]:
-        """At most one fault, of the ModelConfig that was read."""
-        unused = set()
-        if config.backend or "backend" in self._names:
-            unused.add("platform")
-        if config.platform == "ensemble" or config.HasField("ensemble_scheduling"):
-            unused.update(("runtime", "default_model_filename"))
-        for name, place in self._names.items():
-            self._seen[QUOTED if name in unused else BARE].append(place)
+    def faults(self) -> Iterator[TextFault]:
+        """Yield at most one fault."""
         if any(self._seen.values()):
             seen = sorted(self._seen[BARE] + self._seen[QUOTED] + self._of_model, key=lambda item: item[1])
             rule = BARE if self._seen[BARE] else QUOTED
             names = most_of(dict.fromkeys(text[:60] for text, _ in seen))
             message = f"this is a template that was never filled in: it still has {names}"
-            yield TextFault(rule, (self._seen[rule] or seen)[0][1], message, _CURE)
+            yield TextFault(rule, self._seen[rule][0][1], message, _CURE)

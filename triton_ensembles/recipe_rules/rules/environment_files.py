@@ -12,7 +12,6 @@ from triton_ensembles.checking.rule import Destination, Finding, Place, Reposito
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import read_text
-from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.project.recipe.environment_file import EnvironmentSpec
 from triton_ensembles.project.recipe.places import LOCKS, LONGEST_LOCK
 from triton_ensembles.recipe_rules.recipe_of import environment_files, packed_files
@@ -23,13 +22,6 @@ _OF_NUMPY = "python_backend #384: pybind11 2.12 since 24.11; the build takes the
 _TWO = Version("2")
 _OF_EACH_MINOR = (*(f"1.{minor}.99" for minor in range(17, 27)), "1.26.4", "2.0.0", "2.2.6", "2.4.6", "99")
 _ASKED = "#   "  # of a lock: what was asked for
-# Packages that are known to bring no numpy along.
-_WITHOUT_NUMPY = frozenset({
-    "tokenizers", "pillow", "requests", "pyyaml", "regex", "sentencepiece", "tiktoken", "orjson", "ujson", "pydantic",
-    "protobuf", "jinja2", "tqdm", "boto3", "botocore", "httpx", "aiohttp", "redis", "psutil", "python-dotenv",
-    "click", "langdetect", "nltk", "beautifulsoup4", "lxml", "emoji", "ftfy", "jsonschema", "cryptography", "pytz",
-    "attrs", "python-dateutil", "packaging", "typing-extensions", "loguru", "prometheus-client", "safetensors",
-})  # fmt: skip
 # Of conda's channels only: PyPI has them under other names, or not at all.
 _OF_CONDA = {
     **dict.fromkeys(("cudatoolkit", "pytorch-cuda", "cudnn", "libstdcxx-ng", "libgcc-ng", "libgomp"), ""),
@@ -69,17 +61,6 @@ def _locked(repository: Repository, spec: EnvironmentSpec) -> dict[str, str] | N
             pins = (line.split()[0].partition("==") for line in lines if line and not line.startswith("#"))
             return {canonicalize_name(name): version for name, _, version in pins}
     return None
-
-
-@rule("The environment file asks for numpy", source="python_backend r24.10 triton_python_backend_utils.py imports it")
-def environment_file_without_numpy(repository: Repository) -> Iterator[Finding]:
-    for path, spec, environment in packed_files(repository):
-        named = {name for name, *_ in _requirements(spec)}
-        if "numpy" not in named and "numpy" not in (_locked(repository, spec) or ()) and named <= _WITHOUT_NUMPY:
-            message = "this asks for no numpy, and nothing in it brings numpy along"
-            steps = most_of(environment.steps)
-            effect = f"the build refuses it, because {steps} would not start: No module named 'numpy'"
-            yield Finding(Place(path), message, effect, "add numpy==1.26.4")
 
 
 @rule("The environment file keeps numpy below 2 for a server up to 24.10", source=_OF_NUMPY, lower=Severity.WARNING)

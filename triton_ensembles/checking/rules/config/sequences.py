@@ -88,13 +88,6 @@ _STATEFUL = python_model(
 )
 
 
-def _pairs(model: Model) -> Iterator[tuple[Path, tuple[Any, Any]]]:
-    """The path, and (state, initial_state), of every state that has exactly one initial_state."""
-    for path, state in items("sequence_batching.state")(model):
-        if len(state.initial_state) == 1:
-            yield (*path, "initial_state", 0), (state, state.initial_state[0])
-
-
 def _python_states(model: Model) -> Iterator[tuple[Path, Any]]:
     """The states of a Python model that have no initial_state."""
     for path, state in items("sequence_batching.state")(model):
@@ -122,28 +115,6 @@ def state_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "initial_state has fixed dims that match its state's",
-    good=_GOOD_STATE,
-    bad=_state(_INITIAL.format("TYPE_FP32", "3, 5", "zero_data: true")),
-    words="doesn't match 'state' dim description",
-)
-def initial_state_dims(model: Model) -> Iterator[Finding]:
-    for path, (state, initial) in _pairs(model):
-        dims, state_dims = list(initial.dims), list(state.dims)
-        if len(dims) != len(state_dims):
-            words = "Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions"
-        elif -1 in dims:
-            words = f"'initial_state' field for state input name '{state.input_name}' contains variable dimensions"
-        elif any(want not in (-1, dim) for dim, want in zip(dims, state_dims, strict=True)):
-            words = f"'initial_state' dim for input name '{state.input_name}' doesn't match 'state' dim description"
-        else:
-            continue
-        message = f"initial_state has dims {dims}, and its state {state_dims}"
-        effect = f"Triton refuses it: {words}"
-        yield Finding(model.at(*path, "dims"), message, effect, "write a fixed dim for each of the state's")
-
-
-@rule(
     "The data_file of an initial_state exists and is long enough",
     bad=Example(_state(_INITIAL.format("TYPE_FP32", "3, 2", 'data_file: "start"')), {"1/model.py": IDENTITY}),
     good=Example(
@@ -153,9 +124,10 @@ def initial_state_dims(model: Model) -> Iterator[Finding]:
     words="failed to open text file for read",
 )
 def initial_state_file(model: Model) -> Iterator[Finding]:
-    for path, (_, initial) in _pairs(model):
-        if initial.WhichOneof("state_data") == "data_file":
-            place = model.at(*path, "data_file")
+    for path, state in items("sequence_batching.state")(model):
+        initial = state.initial_state[0] if len(state.initial_state) == 1 else None
+        if initial and initial.WhichOneof("state_data") == "data_file":
+            place = model.at(*path, "initial_state", 0, "data_file")
             yield from missing_or_short(
                 model, place, "initial_state", initial.data_file, initial.data_type, initial.dims
             )

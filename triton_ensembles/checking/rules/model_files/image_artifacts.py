@@ -13,15 +13,13 @@ A plan has its versions in a header whose layout NVIDIA does not publish, so wit
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.checking.built_for import artifacts, fact, is_for_own_server, manifest, table
-from triton_ensembles.checking.environments import environment_of, has_stub, used_environments
-from triton_ensembles.checking.packages import packages_of
-from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, note, rule, warning
-from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, is_cpu_image, releases, version
+from triton_ensembles.checking.built_for import artifacts, fact, manifest, table
+from triton_ensembles.checking.environments import has_stub, used_environments
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, rule, warning
+from triton_ensembles.triton.releases import agree, image_of, instance_of, is_cpu_image, version
 
 
 def _files(model: Model, default: str) -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -75,22 +73,6 @@ def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
         yield Finding(place, message, effect, f"build the plan in the image tritonserver:{image.release}-py3")
 
 
-@note("The manifest says what built a TensorRT plan", source="manifest.json; the header of plans is not published")
-def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
-    image, instance = image_of(destination), instance_of(destination.instance)
-    for place, record in _plans(model):
-        unknown = []
-        if image and not (fact(record, "tensorrt") and image.tensorrt):
-            missing = "the image's" if fact(record, "tensorrt") else "the plan's"
-            unknown.append(f"{missing} version of TensorRT is unknown")
-        if instance and instance.gpu and not fact(record, "compute_capability"):
-            unknown.append("the GPU that it was built on is unknown")
-        if unknown:
-            message = f"it is unknown whether this plan loads: {' and '.join(unknown)}"
-            effect = "TensorRT loads a plan only in the version, and on the GPU architecture, that built it"
-            yield Finding(place, message, effect, "build plans in the image and on the instance type that serve them")
-
-
 @warning("A DALI pipeline is not serialized by a newer DALI than the image's", source="manifest.json; releases.csv")
 def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -142,63 +124,3 @@ def archive_python(repository: Repository, destination: Destination) -> Iterator
         effect = f"{models[0]} does not load: extension modules, as in numpy, are for one minor version of Python"
         cure = f"build it for this image: --target {data.get('target') or 'fused'} --image {image.release}"
         yield Finding(repository.place(MANIFEST), message, effect, cure)
-
-
-@rule("One image has everything that the archives of an endpoint need", source="releases.csv")
-def image_none_fits(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
-    needs = [requirement for repository in repositories for requirement in _requirements(repository)]
-    if destination.image or not needs:
-        return
-    fitting = set.intersection(*(set(need.releases) for need in needs))
-    if fitting:
-        return
-    # Two requirements that exclude each other are clearer than the whole list.
-    pairs = ((a, b) for n, a in enumerate(needs) for b in needs[:n] if not set(a.releases) & set(b.releases))
-    pair = next(pairs, None)
-    shown = [pair[1], pair[0]] if pair else list({need.why: need for need in needs}.values())
-    message = "no release of Triton has everything that these archives need: " + "; ".join(map(str, shown))
-    effect = "an endpoint has one image: one of these models does not load in it, or gives wrong answers"
-    cure = "pack the environment for another Python, convert the TensorFlow model to ONNX, or use two endpoints"
-    yield Finding(shown[-1].place, message, effect, cure)
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """A reason why a model runs only in some releases."""
-
-    place: Place
-    why: str
-    releases: list[Release]
-
-    def __str__(self) -> str:
-        return f"{self.place} needs {self.releases[0].release} to {self.releases[-1].release} ({self.why})"
-
-
-def _requirements(repository: Repository) -> Iterator[Requirement]:
-    known = releases().values()
-    # The project's own server has a stub for every Python and includes TensorFlow.
-    if repository.builds or is_for_own_server(repository):
-        return
-    seen: set[str] = set()
-    for model in repository.models:
-        if model.backend.name == "tensorflow" and "tensorflow" not in seen:
-            seen.add("tensorflow")
-            yield Requirement(
-                model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"]
-            )
-        for packages in packages_of(model) if model.is_python and not has_stub(model) else ():
-            suited = [release for release in known if release.python and not packages.unsuited(release.python)]
-            if packages.unsuited("3.99") and suited:
-                yield Requirement(repository.place(packages.path), "wheels for one Python", suited)
-        packed = environment_of(model) if model.is_python else None
-        if packed is None or packed.path in seen:
-            continue
-        # environment-python-of-no-image reports a Python that no image has.
-        if not has_stub(model) and any(release.python in packed.pythons for release in known):
-            seen.add(packed.path)
-            why = f"an environment with Python {' and '.join(packed.pythons)}"
-            yield Requirement(repository.place(packed.path), why, [r for r in known if r.python in packed.pythons])
-        if version(packed.versions.get("numpy", "")) >= (2,):
-            seen.add(packed.path)
-            why = f"an environment with numpy {packed.versions['numpy']}"
-            yield Requirement(repository.place(packed.path), why, [r for r in known if r.reads_numpy2 is not False])

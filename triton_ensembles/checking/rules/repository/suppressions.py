@@ -14,8 +14,7 @@ GOOD = python_model(f"# check: ignore[version-missing] version 2 comes with the 
 
 
 @warning(
-    "A comment that accepts faults names the rules and a reason",
-    bad=python_model("# check: ignore[batch-io-source-unknown]"),
+    "A comment that accepts faults names the rules and a reason", bad=python_model("# check: ignore[version-missing]")
 )
 def suppression_incomplete(repository: Repository) -> Iterator[Finding]:
     for comment in suppressions_of(repository):

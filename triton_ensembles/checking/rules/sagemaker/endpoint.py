@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.checking.built_for import manifest
-from triton_ensembles.checking.environments import environments
-from triton_ensembles.checking.rule import Finding, Place, Repository, Server, note, warning
+from triton_ensembles.checking.rule import Finding, Place, Repository, Server, warning
 from triton_ensembles.checking.sagemaker import inner_models
 
 _SHOWN = 3
@@ -44,29 +43,6 @@ def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator
         message = f"this archive has the same name as {elsewhere}: '{name}'"
         effect = "in one folder of S3 one overwrites the other, and an endpoint keeps serving what it has downloaded"
         yield Finding(place, message, effect, "give each archive a unique name, and a changed one a new name")
-
-
-@note(
-    "Archives of an endpoint do not repeat the same environment",
-    source="python_backend r24.10 pb_env.cc: one extraction for each path, never removed while the server runs (#8840)",
-    server=Server.ACCEPTS,
-)
-def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
-    by_content: dict[int, dict[str, tuple[Place, int, int]]] = {}
-    for repository in archives(repositories):
-        for packed in environments(repository):
-            if packed.size and len(packed.tree.members) > 1:
-                places = by_content.setdefault(packed.fingerprint, {})
-                places.setdefault(repository.shown, (repository.place(packed.path), packed.size, packed.unpacked))
-    for same in by_content.values():
-        if len(same) > 1:
-            (first, size, unpacked), second, *more = same.values()
-            listed = _listed([first, *(place for place, _, _ in more)])
-            message = f"the same environment is in {len(same)} archives: also in {listed}"
-            sent, kept = (f"{number * len(same) / 1e6:,.0f} MB" for number in (size, unpacked))
-            effect = f"each is downloaded ({sent} in all), and Triton extracts each, and removes none ({kept} in /tmp)"
-            cure = 'have it as a folder or as wheels, which are not extracted: kind = "folder" or "wheels"'
-            yield Finding(second[0], message, effect, cure)
 
 
 @warning("All archives of an endpoint are built for the same target and Triton", source="manifest.json, from building/")
