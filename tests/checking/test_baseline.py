@@ -55,15 +55,6 @@ def test_a_fault_stays_known_when_its_line_moves() -> None:
         assert run(MODELS, "--baseline", KNOWN).exit_code == 0, moved
 
 
-def test_the_working_folder_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a baseline that was written at the root is worth nothing in a folder of the repository."""
-    write_model(MODELS, NEGATIVE)
-    written()
-    monkeypatch.chdir(MODELS)
-    assert run(".", "--baseline", tmp_path / KNOWN).exit_code == 0
-    assert run(tmp_path / MODELS, "--baseline", tmp_path / KNOWN).exit_code == 0
-
-
 def test_a_fault_that_is_gone_is_named() -> None:
     """Otherwise the baseline never shrinks, and lets old faults come back."""
     write_model(MODELS, NEGATIVE)

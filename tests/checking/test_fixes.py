@@ -24,8 +24,6 @@ FIXED = [
     (MODEL, [('backend: "python"', 'platform: "python"')]),
     (MODEL, [("instance_group", "instance-group"), ("[ 4 ]", "[ 4, ]")]),
     (MODEL, [(": ", "= ")]),
-    (python_model('batch_output [ { target_name: "Y" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "X" } ]'),
-     [('target_name: "Y"', 'target_name: "y"')]),
     (USER, [('platform: "ensemble"', 'platform: "ensembel"')]),
     (USER, [('platform: "ensemble"', 'backend: "ensemble"')]),
     (USER, [('model_name: "scale"', 'model_name: "scales"'), ('key: "A"', 'key: "a"')]),
