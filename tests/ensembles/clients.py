@@ -30,17 +30,18 @@ def rows(images: Sequence[bytes]) -> Array:
     return batch
 
 
-def infer(client: Any, model: str, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The output tensors by name, over HTTP or gRPC. Raises tritonclient's InferenceServerException."""
+def infer(client: Any, model: str, inputs: Mapping[str, Array], **options: Any) -> dict[str, Array]:
+    """The output tensors by name, over HTTP or gRPC; ``options`` are those of tritonclient's ``infer``. Raises its
+    InferenceServerException."""
     module = http if isinstance(client, http.InferenceServerClient) else grpc
-    tensors = [
-        module.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype)) for name, array in inputs.items()
-    ]
-    for tensor, array in zip(tensors, inputs.values(), strict=True):
-        tensor.set_data_from_numpy(np.ascontiguousarray(array))
-    result = client.infer(model, tensors)
-    outputs = result.get_response()["outputs"] if module is http else result.get_response(as_json=True)["outputs"]
-    return {output["name"]: result.as_numpy(output["name"]) for output in outputs}
+    tensors = []
+    for name, array in inputs.items():
+        tensor = module.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
+        tensors.append(tensor.set_data_from_numpy(np.ascontiguousarray(array)))
+    result = client.infer(model, tensors, **options)
+    answer = result.get_response()
+    names = [each["name"] for each in answer["outputs"]] if module is http else [each.name for each in answer.outputs]
+    return {name: result.as_numpy(name) for name in names}
 
 
 def infer_over_http(url: str, model: str, request: Request) -> http.InferResult:

@@ -107,7 +107,6 @@ class Rehearsal:
         """
         __tracebackhide__ = True
         name = name or f"rehearsal-{uuid.uuid4().hex[:12]}"
-        s3, sagemaker = self.client("s3"), self.client("sagemaker")
         bucket = f"{name.lower()}-models"
         variables = dict(environment or {})
         alone = single_model(variables) if single else None
@@ -115,14 +114,18 @@ class Rehearsal:
         url = f"s3://{bucket}/"
         if single:
             variables, url = variables_alone(archives, variables, image), f"{url}{archives[0].name}"
-        fill_bucket(s3, bucket, self.region, {archive.name: archive for archive in archives})
+        fill_bucket(self.client("s3"), bucket, self.region, {archive.name: archive for archive in archives})
         mode = "SingleModel" if single else "MultiModel"
         container: dict[str, Any] = {"Image": image, "Mode": mode, "ModelDataUrl": url, "Environment": variables}
-        model = {"ModelName": name, "ExecutionRoleArn": ROLE, "PrimaryContainer": container}
-        variant = {"VariantName": "AllTraffic", "ModelName": name, "InstanceType": instance}
-        variants = [{**variant, "InitialInstanceCount": count}]
-        start(sagemaker, name, model, {"EndpointConfigName": name, "ProductionVariants": variants})
+        _start(self.client("sagemaker"), name, container, {"InstanceType": instance, "InitialInstanceCount": count})
         return name
+
+
+def _start(sagemaker: Any, name: str, container: Mapping[str, Any], instances: Mapping[str, Any]) -> None:
+    """Create model, configuration and endpoint of this name, and wait until it is in service."""
+    model = {"ModelName": name, "ExecutionRoleArn": ROLE, "PrimaryContainer": container}
+    variant = {"VariantName": "AllTraffic", "ModelName": name, **instances}
+    start(sagemaker, name, model, {"EndpointConfigName": name, "ProductionVariants": [variant]})
 
 
 @contextmanager

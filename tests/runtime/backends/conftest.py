@@ -15,9 +15,9 @@ import pytest
 import tritonclient.grpc as triton
 from google.protobuf.json_format import MessageToJson
 from numpy.typing import NDArray
-from tritonclient.utils import np_to_triton_dtype
 
 from checkout import ENSEMBLES, ROOT
+from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.processes import wait_until
 from tests.running import serving
@@ -103,15 +103,9 @@ class ModelServer:
 
     def infer(self, model: str, outputs: Sequence[str], **inputs: Array) -> dict[str, Array]:
         """Send arrays by input name; return the named outputs."""
-        given = []
-        for name, array in inputs.items():
-            tensor = triton.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
-            tensor.set_data_from_numpy(array)
-            given.append(tensor)
-        asked = [triton.InferRequestedOutput(name) for name in outputs]
-        result = self.client.infer(model, given, outputs=asked)
-        assert sorted(output.name for output in result.get_response().outputs) == sorted(outputs)
-        return {name: result.as_numpy(name) for name in outputs}
+        answer = infer(self.client, model, inputs, outputs=[triton.InferRequestedOutput(name) for name in outputs])
+        assert sorted(answer) == sorted(outputs)
+        return answer
 
     def infer_together(
         self, model: str, outputs: Sequence[str], requests: Sequence[Mapping[str, Array]], *, more_than: int = 0

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc
 
+from tests.ensembles.clients import infer
 from tests.hosting.archives import MODEL
 from tests.processes import wait_for_end, wait_until
 from tests.running import serving
@@ -104,10 +105,8 @@ class Hurt:
 
     def ask(self, name: str, word: str = "", array: np.ndarray | None = None) -> np.ndarray | str:
         array = np.zeros(3, np.float32) if array is None else array
-        tensor = grpc.InferInput("X", list(array.shape), "FP32")
-        tensor.set_data_from_numpy(array)
         try:
-            return self.client.infer(name, [tensor], request_id=word, client_timeout=300).as_numpy("Y")
+            return infer(self.client, name, {"X": array}, request_id=word, client_timeout=300)["Y"]
         except grpc.InferenceServerException as error:
             return str(error.message())
 

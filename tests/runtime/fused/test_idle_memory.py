@@ -7,6 +7,7 @@ import pytest
 import tritonclient.grpc as grpc
 from onnx import TensorProto, helper
 
+from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.processes import wait_until
 from tests.runtime.backends.networks import model_of
@@ -68,9 +69,7 @@ def test_what_a_large_batch_took_is_given_back(backend: str, places: Places, tmp
             return memory_parts(descendants(server.pid))[0]  # anonymous: others use the same files, too
 
         def ask(rows: int) -> None:
-            tensor = grpc.InferInput("X", [rows, 1], "FP32")
-            tensor.set_data_from_numpy(np.full((rows, 1), 0.5, np.float32))
-            answer = client.infer(built.name, [tensor]).as_numpy("Y")
+            answer = infer(client, built.name, {"X": np.full((rows, 1), 0.5, np.float32)})["Y"]
             np.testing.assert_allclose(answer, np.full((rows, 1), np.tanh(0.5)), rtol=1e-3)
 
         ask(1)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import tritonclient.grpc as grpc
 
+from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.hosting.archives import CONFIG, ensemble, model
 from tests.running import serving
@@ -43,8 +44,7 @@ def write(folder: Path, *, router: bool) -> None:
 
 
 def answer(client: grpc.InferenceServerClient, model: str, value: float) -> list[float]:
-    given = grpc.InferInput("X", [1], "FP32").set_data_from_numpy(np.array([value], np.float32))
-    return list(client.infer(model, [given]).as_numpy("Y"))
+    return list(infer(client, model, {"X": np.array([value], np.float32)})["Y"])
 
 
 def test_an_ensemble_that_is_a_step_answers_as_drawn(tmp_path: Path) -> None:

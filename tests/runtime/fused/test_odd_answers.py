@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc
 
+from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.hosting.archives import CONFIG, MODEL, ensemble
 from tests.running import serving
@@ -66,10 +67,9 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, grpc.I
 
 def ask(client: grpc.InferenceServerClient, word: str) -> Any:
     """The numbers of Y, or the error without the folders in its traceback."""
-    tensor = grpc.InferInput("X", [1, 3], "FP32")
-    tensor.set_data_from_numpy(np.zeros((1, 3), np.float32))
+    given = {"X": np.zeros((1, 3), np.float32)}
     try:
-        return client.infer("chain", [tensor], request_id=word, client_timeout=300).as_numpy("Y").tolist()
+        return infer(client, "chain", given, request_id=word, client_timeout=300)["Y"].tolist()
     except grpc.InferenceServerException as error:
         return re.sub(r"/[^\n:]*/", "", str(error.message()))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import tritonclient.grpc as grpc
 
+from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.running import serving
 from tests.runtime.fused.forms import stage_both
@@ -51,8 +52,6 @@ def test_a_step_sees_the_same_warm_ups(tmp_path: Path) -> None:
 
 def _seen(repository: Path) -> str:
     with serving(TritonServer([repository])) as server:
-        tensor = grpc.InferInput("X", [1, 2], "FP32")
-        tensor.set_data_from_numpy(np.full((1, 2), 7, np.float32))
-        answer = grpc.InferenceServerClient(server.grpc_url).infer("warm", [tensor], request_id="real").as_numpy("Y")
-        assert answer is not None
+        client = grpc.InferenceServerClient(server.grpc_url)
+        answer = infer(client, "warm", {"X": np.full((1, 2), 7, np.float32)}, request_id="real")["Y"]
         return str(answer[0, 0].decode())

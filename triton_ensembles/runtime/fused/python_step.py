@@ -153,7 +153,7 @@ class PythonStep(StepRunner):
         )
 
     def execute(self, requests: Sequence[Any]) -> Any:
-        """What the step's ``execute`` returns."""
+        """Call the step's ``execute``, and await what it returns."""
         returned = self._model.execute(requests)
         return _run(returned) if inspect.iscoroutine(returned) else returned
 

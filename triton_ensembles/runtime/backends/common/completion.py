@@ -23,7 +23,7 @@ def model_file(config: dict[str, Any], default_filename: str) -> Path:
 
 
 def lacks_tensors(config: dict[str, Any]) -> bool:
-    """Whether the config has no inputs or no outputs."""
+    """Return whether the config has no inputs or no outputs."""
     return not ((config.get("input") or config.get("batch_input")) and config.get("output"))
 
 

@@ -70,7 +70,7 @@ def foreign_lock(file: IO[Any]) -> int | None:
 
 
 def _has_locks(file: IO[Any]) -> bool:
-    """Whether the file system of ``file`` has locks."""
+    """Return whether the file system of ``file`` has locks."""
     try:
         with computing(file):
             return True

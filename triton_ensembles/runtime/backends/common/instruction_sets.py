@@ -21,5 +21,5 @@ def instruction_sets() -> list[str]:
 
 
 def computes_int8() -> bool:
-    """Whether this processor multiplies int8 faster than fp32: VNNI, AMX, or Arm's dot products."""
+    """Return whether this processor multiplies int8 faster than fp32: VNNI, AMX, or Arm's dot products."""
     return not {"avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"}.isdisjoint(instruction_sets())

@@ -80,7 +80,7 @@ def sampled(names: Iterable[str], outputs: Iterable[Array]) -> Answer:
 
 
 def agree(answer: Answer, expected: Answer) -> bool:
-    """Whether two answers differ by rounding only. Values that are not finite agree with nothing."""
+    """Return whether two answers differ by rounding only. Values that are not finite agree with nothing."""
     return all(_agree(np.array(answer[name]), np.array(values)) for name, values in expected.items())
 
 

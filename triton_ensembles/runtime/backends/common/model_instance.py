@@ -51,12 +51,12 @@ class ModelInstance:
 
     @property
     def instances(self) -> int:
-        """How many instances the model has on all its devices; Triton completes every group's count."""
+        """Count the model's instances on all its devices; Triton completes every group's count."""
         return sum(int(group.get("count", 1)) for group in self.config.get("instance_group", ())) or 1
 
     @property
     def batched(self) -> bool:
-        """Whether tensors have a batch axis in front of their dims: max_batch_size is not 0."""
+        """Return whether tensors have a batch axis in front of their dims: max_batch_size is not 0."""
         return self.max_batch_size > 0
 
     def integer(self, parameter: str, default: int) -> int:

@@ -99,7 +99,7 @@ class _Batch:
                     self.answer(part, run)
 
     def _is_whole(self, rows: Sequence[Row]) -> bool:
-        """Whether these are all rows of their request, and none has padding."""
+        """Return whether these are all rows of their request, and none has padding."""
         count, width = self._size(rows[0].request)
         return len(rows) == count and all(row.length == width for row in rows)
 

@@ -61,7 +61,7 @@ class DaliEngine:
         self._pipeline: Any = self._built()
 
     def answer(self, requests: Sequence[Request]) -> list[Result]:
-        """One run of the pipeline for the rows of all requests; more only for too many pixels, or after errors."""
+        """Run the pipeline once for the rows of all requests; more often only for too many pixels, or after errors."""
         prepared = [self._rows(request) for request in requests]
         batch = [row for rows in prepared if not isinstance(rows, Exception) for row in rows]
         runs = list(self._runs(batch))

@@ -26,7 +26,7 @@ def unpadded(row: Array) -> Array:
 
 
 def pixels(row: Array, limit: int) -> int:
-    """How many pixels the encoded image (uint8 [n]) has by its header. Raises BadInputError for more than ``limit``."""
+    """Return the pixels of an encoded image (uint8 [n]) by its header. Raises BadInputError for more than ``limit``."""
     try:
         stream = nvimgcodec.CodeStream(row)
         height, width = stream.height, stream.width

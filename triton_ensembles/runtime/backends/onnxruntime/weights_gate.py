@@ -62,7 +62,7 @@ class WeightsGate:
         return ""
 
     def is_answered_by(self, run: Callable[[list[str], dict[str, Array]], list[Array]]) -> bool:
-        """Whether a session, given as ``run(outputs, inputs)``, gives the recorded answer to the known input."""
+        """Return whether a session, given as ``run(outputs, inputs)``, gives the recorded answer to the known input."""
         names = list(self.answer)
         return agree(sampled(names, run(names, values_of(self.inputs))), self.answer)
 

@@ -85,7 +85,7 @@ def variable_axes(graph: ov.Model, names: Names, model: ModelInstance) -> Axes:
 
 
 def is_quantized(graph: ov.Model) -> bool:
-    """Whether parts of the graph are computed in int8."""
+    """Return whether parts of the graph are computed in int8."""
     return any(node.get_type_name() == "FakeQuantize" for node in graph.get_ops())
 
 
