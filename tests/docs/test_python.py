@@ -107,8 +107,8 @@ def test_the_tests_of_the_page_about_pytest_pass(pytester: pytest.Pytester, monk
     for block in blocks_of(ROOT / "docs" / "pytest.md"):
         _, _, name = block.kind.partition(" ")
         (pytester.path / name).write_text(block.text)
-    (pytester.path / "test_factories.py").write_text(
-        "def test_it_is_there(small_endpoint, verbose_server):\n    assert small_endpoint.region == 'eu-central-1'\n"
+    (pytester.path / "test_settings.py").write_text(
+        "def test_region(sagemaker_endpoint):\n    assert sagemaker_endpoint.region == 'eu-central-1'\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     plugin = ("-p", "triton_ensembles.pytest_plugin", "-p", "no:cacheprovider")

@@ -125,39 +125,21 @@ def test_a_failed_test_shows_what_the_server_wrote_meanwhile_and_no_more(project
         assert "def _start" not in failures[name]
 
 
-def test_settings_come_from_the_factory_else_the_file(project: Path, run: Run) -> None:
-    settings = "[pytest]\ntriton_server_arguments = --id=file\nsagemaker_endpoint_region = eu-west-1\n"
-    (project / "pytest.ini").write_text(settings)
-    code = """
-        from triton_ensembles.pytest_plugin.fixture_settings import setting
-
-        def test_order(pytestconfig):
-            assert setting(pytestconfig, "triton_server_arguments", "--id=factory") == "--id=factory"
-            assert setting(pytestconfig, "triton_server_arguments") == "--id=line"
-            assert setting(pytestconfig, "sagemaker_endpoint_region") == "eu-west-1"
-            assert setting(pytestconfig, "sagemaker_endpoint_memory_budget") == "8G"
-    """
-    run(dedent(code), "-o", "triton_server_arguments=--id=line").assert_outcomes(passed=1)
-
-
-def test_a_server_of_a_factory_ends_with_its_scope(project: Path, run: Run) -> None:
+def test_flags_come_from_the_settings_and_from_the_call(project: Path, run: Run) -> None:
+    (project / "pytest.ini").write_text("[pytest]\ntriton_server_arguments = --id=file --exit-timeout-secs=3\n")
     code = """
         import json, urllib.request
-        from triton_ensembles.pytest_plugin import factories
 
-        own = factories.triton_server(scope="class")
+        def name(server):
+            with urllib.request.urlopen(f"http://{server.http_url}/v2") as reply:
+                return json.load(reply)["name"]
 
-        class TestOwn:
-            def test_running(self, own):
-                TestOwn.server = own("ensembles/chain")
-                with urllib.request.urlopen(f"http://{TestOwn.server.http_url}/v2") as reply:
-                    assert json.load(reply)["name"] == "our own"
-
-        def test_ended():
-            assert not TestOwn.server.alive()
+        def test_each_has_its_own(triton_server):
+            servers = [triton_server("ensembles/chain", arguments=own) for own in ([], ["--id=our own"])]
+            assert [name(server) for server in servers] == ["line", "our own"]
+            assert triton_server("ensembles/chain") is servers[0]
     """
-    arguments = "triton_server_arguments=--id='our own' --exit-timeout-secs=3"
-    run(_ASK + dedent(code), "-o", arguments).assert_outcomes(passed=2)
+    run(_ASK + dedent(code), "-o", "triton_server_arguments=--id=line").assert_outcomes(passed=1)
 
 
 def test_without_the_extra_it_names_the_line_that_installs_it(
@@ -190,7 +172,7 @@ def test_it_can_be_left_out_and_its_settings_are_in_the_help(project: Path, run:
     run(code, "-p", "no:triton-ensembles").stdout.fnmatch_lines(["E *fixture 'triton_server' not found"])
     shown = run(code, "--help").stdout
     shown.fnmatch_lines(["*sagemaker_endpoint_memory_budget (string):*"])
-    run(code, "--fixtures").stdout.fnmatch_lines(["triton_server * -- *", "    triton_server(path, ...): the real*"])
+    run(code, "--fixtures").stdout.fnmatch_lines(["triton_server * -- *", "    triton_server(path, ...*: the real*"])
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
