@@ -25,7 +25,7 @@ ENGINES = {
 """By backend: the model's file, unless the config names another one, and the engine's module and class.
 
 The constructor takes a ``ModelInstance``, and raises ``LoadError`` when the file and the config disagree.
-``parameters`` are the keys of the config that it reads. ``answer(requests)`` has a ``Result`` for each ``Request``, in
+``answer(requests)`` has a ``Result`` for each ``Request``, in
 their order, and never raises an error that a request caused; ``close()`` frees memory and threads.
 ``shrink()``, where an engine has it, gives back what it keeps of the largest batch."""
 

@@ -17,9 +17,6 @@ TRITON_TYPES = {
     **{f"float{bits}": f"TYPE_FP{bits}" for bits in (16, 32, 64)},
 }
 
-# Parameters that the python backend itself reads, and no engine.
-_OF_THE_PYTHON_BACKEND = {"EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS"}
-
 
 class LoadError(Exception):
     """Why a model cannot be loaded, in one sentence; Triton prints it as the reason of the failed load."""
@@ -74,10 +71,6 @@ class ModelInstance:
         if text not in ("true", "false", "1", "0"):
             raise LoadError(f'parameter {parameter} is "{text}", but must be true or false')
         return text in ("true", "1")
-
-    def unknown_parameters(self, known: Iterable[str]) -> list[str]:
-        """Keys of the config's parameters that neither the engine (``known``) nor the python backend reads."""
-        return sorted(set(self.parameters) - set(known) - _OF_THE_PYTHON_BACKEND)
 
 
 def read_model_instance(args: Mapping[str, str], default_filename: str) -> ModelInstance:

@@ -8,7 +8,7 @@ backend). Other than there, a row that cannot be processed fails only its own re
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from nvidia.dali import Pipeline
@@ -42,8 +42,6 @@ class OutputSample:
 
 class DaliEngine:
     """A pipeline for one model instance. Raises LoadError if the file is none, or its tensors are not the config's."""
-
-    parameters: ClassVar[frozenset[str]] = frozenset({"num_threads", "max_image_pixels"})
 
     def __init__(self, model: ModelInstance) -> None:
         self._model = model

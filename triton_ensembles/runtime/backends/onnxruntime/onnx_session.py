@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import onnxruntime as ort
@@ -54,8 +54,6 @@ _FATAL = 4  # the severity of the log lines that remain
 
 class OnnxSession:
     """An inference session for one model instance. Raises LoadError, also for mapped weights (weights_gate.py)."""
-
-    parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _PARALLEL, _ALLOCATOR, _THREADS, _SHRINK, _PADDED})
 
     def __init__(self, model: ModelInstance) -> None:
         self._batched = model.batched

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import openvino as ov
@@ -31,8 +30,6 @@ _DONTNEED = 4  # MADV_DONTNEED of Linux
 class CompiledModel:
     """One inference request over the compiled model, for one model instance. All of its threads compute one run (one
     stream), so that even a single row uses all of them."""
-
-    parameters: ClassVar[frozenset[str]] = frozenset({_THREADS, _BF16, _PADDED})
 
     def __init__(self, model: ModelInstance) -> None:
         if model.gpu is not None:

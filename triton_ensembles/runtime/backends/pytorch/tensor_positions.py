@@ -3,28 +3,14 @@
 The rules are those of triton-inference-server/pytorch_backend r24.10, src/libtorch.cc, GetNamingConvention.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 
 _INDEX = "__"
 
 
-@dataclass(frozen=True)
-class Positions:
-    """Positions (``of``) by tensor name. ``guessed``: by the order in the config, because the names do not say."""
-
-    of: dict[str, int]
-    guessed: bool = False
-
-    def arguments(self, values: Mapping[str, Any]) -> list[Any]:
-        """The values in the order of the model's arguments."""
-        return [values[name] for name in sorted(self.of, key=self.of.__getitem__)]
-
-
-def input_positions(names: Sequence[str], arguments: Sequence[str]) -> Positions:
+def input_positions(names: Sequence[str], arguments: Sequence[str]) -> dict[str, int]:
     """Return the argument of ``forward()`` that each input is: all by name, or all by ``NAME__INDEX``, or all by their
     order. Raises LoadError unless each is exactly one input."""
     if len(names) != len(arguments):
@@ -34,10 +20,10 @@ def input_positions(names: Sequence[str], arguments: Sequence[str]) -> Positions
             f"{len(arguments)} ({', '.join(arguments) or 'none'})"
         )
     if set(names) <= set(arguments):
-        return Positions({name: arguments.index(name) for name in names})
+        return {name: arguments.index(name) for name in names}
     by_index = _by_index(names)
-    if sorted(by_index.of.values()) != list(range(len(arguments))):
-        listed = ", ".join(map(str, by_index.of.values()))
+    if sorted(by_index.values()) != list(range(len(arguments))):
+        listed = ", ".join(map(str, by_index.values()))
         raise LoadError(
             f"the config's inputs {', '.join(names)} are arguments {listed} of the model's forward(), which "
             f"takes {', '.join(arguments)}: each of 0 to {len(arguments) - 1} must appear once"
@@ -45,18 +31,18 @@ def input_positions(names: Sequence[str], arguments: Sequence[str]) -> Positions
     return by_index
 
 
-def output_positions(names: Sequence[str], count: int) -> Positions:
-    """The index of each output among the model's ``count`` outputs: all by ``NAME__INDEX``, or all by their order."""
+def output_positions(names: Sequence[str], count: int) -> dict[str, int]:
+    """Return the index of each output among the model's ``count``: all by ``NAME__INDEX``, or all by their order."""
     by_index = _by_index(names)
-    for name, position in by_index.of.items():
+    for name, position in by_index.items():
         if position >= count:
             raise LoadError(f'the config\'s output "{name}" is output {position}, but the model has {count}, from 0')
     return by_index
 
 
-def _by_index(names: Sequence[str]) -> Positions:
+def _by_index(names: Sequence[str]) -> dict[str, int]:
     # The index must be all of the name after the first "__".
     indices = [name.partition(_INDEX)[2] for name in names]
     if all(index.isdecimal() for index in indices):
-        return Positions(dict(zip(names, map(int, indices), strict=True)))
-    return Positions({name: position for position, name in enumerate(names)}, guessed=len(names) > 1)
+        return dict(zip(names, map(int, indices), strict=True))
+    return {name: position for position, name in enumerate(names)}

@@ -5,7 +5,7 @@ It follows Triton's native PyTorch backend; tensor_positions.py and torch_settin
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,8 +14,7 @@ import triton_python_backend_utils as pb_utils
 from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, Result, decoded, run_batch
 from triton_ensembles.runtime.backends.common.instance_engine import InstanceEngine
 from triton_ensembles.runtime.backends.common.model_instance import TRITON_TYPES, LoadError, ModelInstance, Tensor
-from triton_ensembles.runtime.backends.pytorch.parameters import PARAMETERS
-from triton_ensembles.runtime.backends.pytorch.tensor_positions import Positions, input_positions, output_positions
+from triton_ensembles.runtime.backends.pytorch.tensor_positions import input_positions, output_positions
 from triton_ensembles.runtime.backends.pytorch.torch_settings import THREADS, Settings, device_of
 
 # Those of the native backend (src/libtorch_utils.cc). TYPE_STRING is a list of texts, not a tensor.
@@ -29,8 +28,6 @@ _TEXT = "TYPE_STRING"
 class TorchEngine:
     """The loaded model. Raises LoadError when torch cannot load the file, or it and the config disagree."""
 
-    parameters: ClassVar[frozenset[str]] = frozenset(PARAMETERS)
-
     def __init__(self, model: ModelInstance) -> None:
         self._batched = model.batched
         self._outputs = {tensor.name: tensor for tensor in model.outputs}
@@ -43,11 +40,8 @@ class TorchEngine:
         self._threads = 0
         with self._settings.applied():
             self._model = _Script(model, self._device)
-        for kind, positions in (("inputs", self._model.inputs), ("outputs", self._model.outputs)):
-            if positions.guessed:
-                _warn(model, f"the {kind} {', '.join(positions.of)} do not end in __INDEX, so their order is used")
         for key, reason in self._settings.without_effect.items():
-            _warn(model, f"parameter {key} has no effect: {reason}")
+            pb_utils.Logger.log_warn(f"{model.name}: parameter {key} has no effect: {reason}")
 
     def answer(self, requests: Sequence[Request]) -> list[Result]:
         with self._engines.engine(len(requests)) as threads:
@@ -61,7 +55,7 @@ class TorchEngine:
         self._engines.close()
 
     def _run(self, inputs: Mapping[str, Array], outputs: tuple[str, ...]) -> Sequence[Array]:
-        missing = sorted(set(self._model.inputs.of) - set(inputs))
+        missing = sorted(set(self._model.inputs) - set(inputs))
         if missing:
             raise BadInputError(f"the request lacks input {missing[0]}")
         rows = len(next(iter(inputs.values()))) if self._batched else None
@@ -83,7 +77,7 @@ class TorchEngine:
         return torch.from_numpy(array).to(self._device)
 
     def _array(self, name: str, results: Sequence[Any], rows: int | None) -> Array:
-        value, declared = results[self._model.outputs.of[name]], self._outputs[name]
+        value, declared = results[self._model.outputs[name]], self._outputs[name]
         if isinstance(value, list):
             array = np.array([text.encode() for text in value], np.object_)
         else:
@@ -113,21 +107,21 @@ class _Script:
         names = [tensor.name for tensor in model.inputs]
         self._takes_dictionary = len(arguments) == 1 and arguments[0].type.kind() == "DictType"
         if self._takes_dictionary:
-            self.inputs = Positions({name: position for position, name in enumerate(names)})
+            self.inputs = {name: position for position, name in enumerate(names)}
         else:
             self.inputs = input_positions(names, [argument.name for argument in arguments])
             for tensor in model.inputs:
-                _check_kind("input", tensor, arguments[self.inputs.of[tensor.name]].type)
+                _check_kind("input", tensor, arguments[self.inputs[tensor.name]].type)
         returned = schema.returns[0].type
         kinds = list(returned.elements()) if returned.kind() == "TupleType" else [returned]
         self.outputs = output_positions([tensor.name for tensor in model.outputs], len(kinds))
         for tensor in model.outputs:
-            _check_kind("output", tensor, kinds[self.outputs.of[tensor.name]])
+            _check_kind("output", tensor, kinds[self.outputs[tensor.name]])
 
     def __call__(self, values: Mapping[str, Any]) -> Sequence[Any]:
         """All outputs, in the model's order, for tensors (or lists of strings) by input name."""
-        arguments = (dict(values),) if self._takes_dictionary else self.inputs.arguments(values)
-        results = self._module(*arguments)
+        in_order = [values[name] for name in sorted(self.inputs, key=self.inputs.__getitem__)]
+        results = self._module(dict(values)) if self._takes_dictionary else self._module(*in_order)
         return results if isinstance(results, tuple) else (results,)
 
 
@@ -172,7 +166,3 @@ def _reason(error: Exception) -> str:
     text = str(error).strip()
     reasons = re.findall(r"^(?:[\w.]*(?:Error|Exception)): (.+)", text, re.MULTILINE)
     return reasons[-1] if reasons else text.partition("\n")[0]
-
-
-def _warn(model: ModelInstance, text: str) -> None:
-    pb_utils.Logger.log_warn(f"{model.name}: {text}")

@@ -45,8 +45,6 @@ class TritonPythonModel:
         self._engine = getattr(engines, engine)(self._model)
         with contextlib.suppress(AttributeError):  # a C library other than glibc
             ctypes.CDLL(None).malloc_trim(0)  # what reading took: 117 MiB for InceptionV3's graph with OpenVINO
-        for key in self._model.unknown_parameters(self._engine.parameters):
-            pb_utils.Logger.log_warn(f"{self._model.name}: parameter {key} of the config is unknown to this backend")
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         read = [self._read(request) for request in requests]

@@ -5,7 +5,7 @@ Source of the parameters: README of triton-inference-server/tensorflow_backend, 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import tensorflow as tf
 from google.protobuf.message import DecodeError
@@ -23,10 +23,6 @@ from triton_ensembles.runtime.backends.common.model_instance import (
 
 class GraphSession:
     """A session over the graph, for one model instance."""
-
-    parameters: ClassVar[frozenset[str]] = frozenset(
-        {"TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS", "TF_GRAPH_TAG", "TF_SIGNATURE_DEF"}
-    )
 
     def __init__(self, model: ModelInstance) -> None:
         self._batched = model.batched
