@@ -75,8 +75,8 @@ def triton_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
     config, folder = request.config, tmp_path_factory.mktemp("triton_server")
     logs_of(config).watch(folder, "*.log")
-    with Servers(config.rootpath, folder, shlex.split(config.getini("triton_server_arguments"))) as servers:
-        yield servers
+    with ExitStack() as stopping:
+        yield Servers(config.rootpath, folder, shlex.split(config.getini("triton_server_arguments")), stopping)
 
 
 @pytest.fixture

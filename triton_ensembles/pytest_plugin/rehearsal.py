@@ -49,26 +49,13 @@ _CONFIG = {"retries": {"mode": "standard", "total_max_attempts": 1}, "read_timeo
 
 
 class Rehearsal:
-    """Value of the fixture ``sagemaker_endpoint``."""
+    """Value of the fixture ``sagemaker_endpoint``: its ``url``, such as ``http://127.0.0.1:8080``, its ``region``, and
+    ``environment()``, the variables of a program that is to use it, in which nothing is of the user's AWS."""
 
     def __init__(self, endpoint: OwnEndpoint, root: Path, scratch: pytest.TempPathFactory) -> None:
-        self._endpoint = endpoint
-        self._root = root
-        self._scratch = scratch
+        self._endpoint, self._root, self._scratch = endpoint, root, scratch
+        self.url, self.region, self.environment = endpoint.url, endpoint.region, endpoint.environment
         self.clients: list[Any] = []
-
-    @property
-    def url(self) -> str:
-        """``http://127.0.0.1:8080``."""
-        return self._endpoint.url
-
-    @property
-    def region(self) -> str:
-        return self._endpoint.region
-
-    def environment(self) -> dict[str, str]:
-        """The variables of a program that is to use the endpoint; none of the user's AWS is in it."""
-        return self._endpoint.environment()
 
     def client(self, service: str, **config: Any) -> Any:
         """boto3's client of sagemaker, sagemaker-runtime, s3, application-autoscaling, cloudwatch or sts.

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
 
 import pytest
 
@@ -21,16 +20,16 @@ Wanted = tuple[tuple[Path, ...], tuple[str, ...]]
 
 
 class Servers:
-    """Value of the fixture ``triton_server``; a context manager, which stops all servers at its end. Paths are relative
+    """Value of the fixture ``triton_server``; the end of ``stopping`` stops all servers. Paths are relative
     to ``root``; ``folder`` is for logs, and for what is unpacked; ``arguments`` are further flags of every server."""
 
-    def __init__(self, root: Path, folder: Path, arguments: Sequence[str]) -> None:
+    def __init__(self, root: Path, folder: Path, arguments: Sequence[str], stopping: ExitStack) -> None:
         self._root = root
         self._folder = folder
         self._arguments = arguments
         self._running: dict[Wanted, TritonServer] = {}
         self._failed: dict[Wanted, EnsembleError] = {}
-        self._stopping = ExitStack()
+        self._stopping = stopping
 
     def __call__(self, *paths: str | os.PathLike[str], arguments: Sequence[str] = ()) -> TritonServer:
         """Return the server for these paths and flags. One that has ended is replaced; one that cannot start is not
@@ -47,12 +46,6 @@ class Servers:
             except EnsembleError as error:
                 self._failed[wanted] = error
         raise self._failed[wanted].with_traceback(None) from None  # without our own lines: its message says it all
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.close()
 
     def _start(self, wanted: Wanted) -> TritonServer:
         paths, arguments = wanted
