@@ -22,11 +22,6 @@ def model_file(config: dict[str, Any], default_filename: str) -> Path:
     return folder / (config.get("default_model_filename") or default_filename)
 
 
-def lacks_tensors(config: dict[str, Any]) -> bool:
-    """Return whether the config has no inputs or no outputs."""
-    return not ((config.get("input") or config.get("batch_input")) and config.get("output"))
-
-
 def complete(
     config: dict[str, Any], inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, batches: bool | None
 ) -> None:

@@ -15,7 +15,7 @@ def complete(config: dict[str, Any], file: Path) -> None:
 
     A batch axis is one of any size in front of every tensor. Raises LoadError.
     """
-    if not completion.lacks_tensors(config):
+    if (config.get("input") or config.get("batch_input")) and config.get("output"):
         return
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
