@@ -3,7 +3,6 @@
 import asyncio
 import io
 import logging
-from collections.abc import Iterable
 from pathlib import Path
 
 from lsprotocol import types as lsp
@@ -67,7 +66,8 @@ class Server(LanguageServer):
         try:
             for edited, by_file in self.desk.checked():
                 for path in sorted({*by_file, *self._shown.get(edited.path, ())}):
-                    diagnostics = self._diagnostics(edited, path, by_file.get(path, []))
+                    positions = self.positions(edited, path)
+                    diagnostics = [_diagnostic(fault, positions) for fault in by_file.get(path, [])]
                     self.text_document_publish_diagnostics(
                         lsp.PublishDiagnosticsParams(uri_of(edited.path / path), diagnostics)
                     )
@@ -80,17 +80,13 @@ class Server(LanguageServer):
         text = self.desk.texts.get(edited.path / path, edited.text_of(path))
         return Positions(text, self.workspace.position_codec)
 
-    def _diagnostics(self, edited: EditedRepository, path: str, faults: Iterable[Fault]) -> list[lsp.Diagnostic]:
-        positions = self.positions(edited, path)
-        return [_diagnostic(fault, positions) for fault in faults]
-
     def faults_at(self, edited: EditedRepository, path: str, wanted: lsp.Range) -> list[tuple[Fault, lsp.Diagnostic]]:
         """Return the faults of a file that a range touches, as they are shown there."""
         positions, found = self.positions(edited, path), []
         for fault in edited.faults:
             if edited.file_of(fault.place) == path:
                 shown = _diagnostic(fault, positions)
-                if _before(shown.range.start, wanted.end) and _before(wanted.start, shown.range.end):
+                if shown.range.start <= wanted.end and wanted.start <= shown.range.end:
                     found.append((fault, shown))
         return found
 
@@ -110,10 +106,6 @@ class Server(LanguageServer):
 def _diagnostic(fault: Fault, positions: Positions) -> lsp.Diagnostic:
     severity, message = _SEVERITIES[fault.severity], "\n".join([fault.message, *fault.notes])
     return lsp.Diagnostic(positions.word(fault.place), message, severity, fault.rule, source=NAME)
-
-
-def _before(first: lsp.Position, second: lsp.Position) -> bool:
-    return (first.line, first.character) <= (second.line, second.character)
 
 
 def uri_of(path: Path) -> str:

@@ -9,9 +9,6 @@ import triton_python_backend_utils as pb_utils
 
 
 class TritonPythonModel:
-    def initialize(self, args):
-        time.sleep(float(os.environ.get("HURT_SECONDS", "0")))
-
     def execute(self, requests):
         return [self.answer(request) for request in requests]
 

@@ -120,7 +120,6 @@ def test_loaded_ensembles_go_on_when_the_fork_server_is_killed(endpoint: Endpoin
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
-        ("os._exit", "the step first ended the process with exit code 5"),
         ("child", "the step first ended the process with exit code 6"),
         ("SIGSEGV", "the step first was killed by SIGSEGV"),
     ],
