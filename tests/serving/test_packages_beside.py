@@ -23,8 +23,10 @@ from triton_ensembles.server.stubs import require_interpreter
 from triton_ensembles.serving.served import Served, as_written, served, server_of
 from triton_ensembles.serving.watching.source import watched_source
 from triton_ensembles.serving.watching.watch import Watch, explicit_mode
+from triton_ensembles.starter.implied import implied
 from triton_ensembles.triton.destination import SingleModel
 from triton_ensembles.triton.pip_server import server_python
+from triton_ensembles.triton.targets import fused
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -100,6 +102,32 @@ def test_what_is_packed_is_what_was_served_and_proven(models: Path, tmp_path: Pa
     assert not any(name.startswith("plain/1/ninefold") or "__pycache__" in name for name in names)
     assert answers(served(first.archive, tmp_path), "both") == [18]
     assert not build(request, print).changed
+
+
+def test_a_numpy_that_the_steps_do_not_get_is_said_although_they_need_nothing_else(
+    models: Path, tmp_path: Path
+) -> None:
+    """Otherwise `numpy>=2` is declared, and the steps run on 1.26 without a word."""
+    said = list[str]()
+    (models / "second" / "1" / "model.py").write_text(model_py(1))
+    declare(models / "second", "numpy>=2")
+    served(models / "second", tmp_path, said.append)
+    assert any(
+        re.search(r"second/requirements\.txt: numpy>=2 is left out, since the steps get numpy 1\.", line)
+        for line in said
+    )
+
+
+def test_an_error_of_a_fused_build_names_the_file_of_the_user(models: Path, tmp_path: Path) -> None:
+    """The environment file that was written for the build is gone when the message is read."""
+    declare(models, "ninefold", "factor==4.0")
+    places = Places(tmp_path, tmp_path / "build", tmp_path / "dist")
+    (scratch := tmp_path / "scratch").mkdir()
+    request = implied(models, fused(), places, Proof.NONE, scratch, print)
+    with pytest.raises(EnsembleError, match=r"no wheel brings factor==4\.0") as refused:
+        build(request, print)
+    assert refused.value.path == models / "requirements.txt"
+    assert not places.dist.exists()
 
 
 def test_one_model_has_them_too_and_a_step_may_declare_its_own(models: Path, tmp_path: Path) -> None:

@@ -260,10 +260,8 @@ def _naming_origin(request: BuildRequest) -> Iterator[None]:
     except EnsembleError as error:
         if request.origin and error.path and error.path.is_relative_to(request.folder):
             error.path = request.origin / error.path.relative_to(request.folder)
-        elif (
-            request.origin and error.path and error.path.is_relative_to(request.places.root)
-        ):  # what was written for it
-            error.path, error.line = request.origin, None
+        elif request.origin and error.path and error.path.is_relative_to(request.places.root):
+            error.path, error.line = request.written_for.get(error.path, request.origin), None
         raise
 
 

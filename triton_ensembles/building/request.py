@@ -1,5 +1,6 @@
 """A request for one archive: what is built, where, and how it is proven."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -30,6 +31,7 @@ class BuildRequest:
     proof: Proof = Proof.NONE  # asked of the archive before it takes the place of the previous one
     keep_locks: bool = False  # refuse to write or renew the locks of the environments
     origin: Path | None = None  # the repository that was imported into `folder` for this build alone
+    written_for: Mapping[Path, Path] = field(default_factory=dict)  # environment files that were, by what they have
     implied: Implied | None = None  # the recipe of a repository that is packed as it is, for no target
 
     @property

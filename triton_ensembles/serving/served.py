@@ -24,6 +24,7 @@ from pathlib import Path
 from triton_ensembles.archive.manifest import FACTS, one_python, read_manifest
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
+from triton_ensembles.building.made.declared_packages import other_numpy
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.building.request import BuildRequest, Proof
@@ -141,12 +142,15 @@ def laid_out(
 
     first = repositories[0] if repository is path else read()
     declared = steps_with_packages(first, here(server))
+    target = target_of("cpu", image) if (image := image_of_server(server)) else CPU
+    target = replace(target, python=python or target.python)
+    for asked in {model.declared: None for model in first.models_read if model.is_python and model.declared}:
+        for line in other_numpy(asked, target, server or find_home()) if asked else ():
+            progress(line)
     if not declared and not without_version(first):
         return _served(name, path, repository, repositories, python)
     beside = folder / "with-packages" / repository.resolve().name
     beside.parent.mkdir()
-    target = target_of("cpu", image) if (image := image_of_server(server)) else CPU
-    target = replace(target, python=python or target.python)
 
     def refresh() -> set[str]:
         return put_beside(read(), beside, here(server), target, server or find_home(), progress)

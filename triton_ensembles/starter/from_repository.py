@@ -140,6 +140,9 @@ def _packages(inner: Path, declared: Mapping[str, Declared | None], name: str, n
         if packages.declared:
             asked = ", ".join(packages.declared.asked.texts)
             notes.assumed.append(f"{packages.file} has the packages of {packages.declared.place}: {asked}")
+            if packages.declared.asked.pins:
+                message = f"the hashes of {packages.declared.place} are left out: its lock has those of what is found"
+                notes.assumed.append(message)
         if packages.proposed:
             steps, asked = most_of(packages.steps, 8), ", ".join(packages.proposed)
             notes.assumed.append(f"{packages.file} has what {steps} import and no file declares: {asked}")

@@ -59,4 +59,6 @@ def implied(
     for line in notes.assumed:
         progress(f"assumed: {line}")
     own = replace(places, ensembles=scratch / ENSEMBLES)
-    return BuildRequest(own.ensembles / name, target, own, Weights("pretrained"), proof=proof, origin=found.root)
+    files = {own.root / each.file: Path(each.declared.asked.files[0]) for each in environments if each.declared}
+    request = BuildRequest(own.ensembles / name, target, own, Weights("pretrained"), proof=proof, origin=found.root)
+    return replace(request, written_for=files)

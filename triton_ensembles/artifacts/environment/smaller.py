@@ -6,8 +6,13 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 _CUDA = "brings CUDA with it, which is gigabytes"
+_TORCH = "PyTorch's index for the CPU: --extra-index-url and its address, as pytorch.org says it"
 _FORMS = {
-    "torch": (_CUDA, "PyTorch's index for the CPU: --extra-index-url and its address, as pytorch.org says it"),
+    "torch": (_CUDA, _TORCH),
+    **dict.fromkeys(
+        ("accelerate", "easyocr", "openai-whisper", "sentence-transformers", "timm", "torchvision", "ultralytics"),
+        (f"requires torch, which {_CUDA}", _TORCH),
+    ),
     "tensorflow": ("has more than serving needs", "tensorflow-cpu"),
     "xgboost": ("brings NCCL with it, which is most of its size", "xgboost-cpu"),
     "onnxruntime-gpu": (_CUDA, "onnxruntime"),

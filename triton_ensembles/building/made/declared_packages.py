@@ -4,6 +4,7 @@ pip finds them with its own configuration and chooses wheels that the server's P
 can use. Triton's stub has the version folder on sys.path, so the steps import what is linked there.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,6 @@ def make_declared(declared: Declared, target: Target, home: Installation, store:
     requirements, constraints = without_numpy(asked.texts, target)
     if asked.unread:
         progress(f"{declared.place}: left out, for it cannot be read or names no wheel: {asked.unread}")
-    for text in constraints:
-        if (has := numpy_version(python)) not in Requirement(text).specifier:
-            progress(f"{declared.place}: {text} is left out, since the steps get numpy {has} of Triton's own Python")
 
     def make(output: Path) -> dict[str, Any]:
         output.mkdir()
@@ -78,6 +76,14 @@ def make_declared(declared: Declared, target: Target, home: Installation, store:
         "code": environment_code() | {"declared": file_digest(Path(__file__))},
     }
     return store.get_or_make(digest(origin), "declared", make, trusts=True)[0]
+
+
+def other_numpy(declared: Declared, target: Target, home: Installation) -> Iterator[str]:
+    """Yield a sentence about each numpy that is declared and that Triton's own Python, which runs the steps, lacks."""
+    has = numpy_version(target.python or home.python)
+    for text in without_numpy(declared.asked.texts, target)[1]:
+        if has not in Requirement(text).specifier:
+            yield f"{declared.place}: {text} is left out, since the steps get numpy {has} of Triton's own Python"
 
 
 def modules_in(folder: Path) -> list[str]:

@@ -147,13 +147,14 @@ def wheel_facts(python: str, glibc: tuple[int, ...], packages: dict[str, str]) -
 def located_wheels(
     specs: Iterable[EnvironmentSpec], requirements: Sequence[str], output: Path, **options: Any
 ) -> dict[str, str]:
-    """As :func:`install_wheels`; an error names the line of the environment file that asks for the package."""
+    """As :func:`install_wheels`; an error names the environment file, and the line that asks for the package."""
     try:
         return install_wheels(requirements, output, **options)
-    except WheelError as error:
+    except EnsembleError as error:
         for spec in specs:
-            if line := next(filter(None, map(spec.line_of, error.packages)), None):
-                raise EnsembleError(error.message, path=spec.path, line=line, cure=error.cure) from error
+            lines = map(spec.line_of, error.packages if isinstance(error, WheelError) else ())
+            if (line := next(filter(None, lines), None)) or not isinstance(error, WheelError):
+                raise EnsembleError(error.message, path=error.path or spec.path, line=line, cure=error.cure) from error
         raise
 
 

@@ -143,11 +143,11 @@ def fused_environments(repository: Repository, destination: Destination) -> Iter
     if destination.device != "fused":
         return
     needs: dict[str, list[tuple[str, str]]] = defaultdict(list)  # of each package: the pin, and who needs it
-    for path, spec, environment in environment_files(repository):
+    for _, spec, environment in environment_files(repository):
         with suppress(EnsembleError):  # recipe-environment-file reports it
             for pin in spec.pip_requirements:
                 if "==" in pin:
-                    use = (pin, f"{' and '.join(environment.steps)} need {pin} ({path})")
+                    use = (pin, f"{' and '.join(environment.steps)} need {pin} ({environment.file})")
                     needs[canonicalize_name(Requirement(pin).name)].append(use)
     for name, users in sorted(needs.items()):
         for (pin, first), (other_pin, second) in combinations(users, 2):
