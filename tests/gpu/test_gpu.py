@@ -19,7 +19,7 @@ from checkout import PLACES
 from tests.ensembles.clients import infer
 from tests.places import builder_of
 from tests.running import client_of
-from triton_ensembles.artifacts.tensorrt.plan_builders import find_gpu
+from triton_ensembles.artifacts.tensorrt.trtexec import find_gpu
 from triton_ensembles.building.made.tensorrt_plans import find_plans
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.ground.errors import EnsembleError

@@ -1,8 +1,8 @@
 """A TensorRT plan of an ONNX file. Its outputs are compared with those of ONNX Runtime.
 
 Options of the recipe: ``precision`` (plan_precision.py), ``profiles``, and ``accuracy``: "sentences", "photographs", or
-a script of the project, named in ``reads``, with ``feeds``, ``judge`` and ``OUTPUT`` as those. The build adds plan
-builder and GPU (building/made/tensorrt_plans.py). A plan from another machine is among the files.
+a script of the project, named in ``reads``, with ``feeds``, ``judge`` and ``OUTPUT`` as those. The build adds TensorRT
+and GPU (building/made/tensorrt_plans.py). A plan from another machine is among the files.
 """
 
 import inspect
@@ -14,20 +14,18 @@ from typing import Any
 
 from triton_ensembles.artifacts import Facts, Job, load_maker, load_script
 from triton_ensembles.artifacts.accuracy import LEAST
-from triton_ensembles.artifacts.tensorrt.plan_builders import PYTHON, Gpu, PlanBuilder, build_with_api, run_script
 from triton_ensembles.artifacts.tensorrt.plan_request import BuiltPlan, PlanRequest, read_plan, write_request
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
+from triton_ensembles.artifacts.tensorrt.trtexec import run_script
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import write_whole
 from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS
 from triton_ensembles.project.recipe.plan_precision import is_strongly_typed, precision_of, refuse_types
 
 PREBUILT = "prebuilt"  # options.builder of a plan that was built on another machine
-# What builds a plan with TensorRT's Python package, for the manifest.
-_CALLS = ["network_from_onnx_path", "CreateConfig(PRECISION, profiles, load_timing_cache)", "engine_from_network"]
 TOOLS = ("onnx", "onnxruntime")
 READS = (
-    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "plan_builders", "profiles", "symmetric")),
+    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "trtexec", "profiles", "symmetric")),
     *("artifacts/accuracy.py", "artifacts/accuracy_on_sentences.py", "artifacts/accuracy_on_photographs.py"),
 )
 
@@ -42,8 +40,7 @@ def make(job: Job) -> Facts:
         else:
             _build(plan_request_for(name, onnx, job.files, job.options, job.root), job, folder)
         plan = read_plan(folder, name)
-        built_by = _CALLS if job.options["builder"] == PYTHON else plan.request.build_command()
-        facts = plan.facts() | {"built_by": built_by} | judge(plan, onnx, job.options, job.root)
+        facts = plan.facts() | {"built_by": plan.request.build_command()} | judge(plan, onnx, job.options, job.root)
         shutil.copyfile(plan.plan, job.output)
     return facts
 
@@ -83,20 +80,13 @@ def judge(plan: BuiltPlan, onnx: Path, options: Mapping[str, Any], root: Path) -
 
 
 def _build(request: PlanRequest, job: Job, folder: Path) -> None:
-    options = job.options
-    gpu = Gpu(str(options["gpu"]), str(options["compute_capability"]))
-    builder = PlanBuilder(str(options["builder"]), str(options["tensorrt"]), str(options["docker_image"]))
     script = write_request(request, job.source_file(), folder)
     # The speed of this GPU's kernels, measured by TensorRT in earlier builds.
-    speeds = f"{builder.image or builder.tensorrt}-{gpu.compute_capability}.cache".replace("/", "_")
-    kept = job.root / "build" / "timing" / speeds
+    kept = job.root / "build" / "timing" / f"{job.options['tensorrt']}-{job.options['compute_capability']}.cache"
     cache = folder / f"{request.name}.timing.cache"
     if kept.is_file():
         shutil.copyfile(kept, cache)
-    if builder.name == PYTHON:
-        build_with_api(request, folder, gpu)
-    else:
-        run_script(builder, script)
+    run_script(script)
     if cache.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
         with write_whole(kept) as partial:

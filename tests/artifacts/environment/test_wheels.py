@@ -4,14 +4,16 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.wheels import add_wheel
-from triton_ensembles.artifacts.environment.wheels import WheelError, install_wheels
+from triton_ensembles.artifacts.environment.wheels import WheelError, Wheels, install_wheels
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server.interpreter import choose_interpreter
+from triton_ensembles.triton.pip_server import glibc_version
 
 from .conftest import NEVER_IMPORTED
 
@@ -27,7 +29,7 @@ def test_nothing_is_unpacked_that_no_step_imports_or_the_recipe_leaves_out(wheel
     add_wheel(wheel_index, "alpha", requires="beta")
     add_wheel(wheel_index, "beta")
     site, without = tmp_path / "site", ["*/site-packages/beta*"]
-    assert install_wheels(["alpha"], site, python="3.10", glibc=(2, 35), exclude=without) == {"alpha": "1.0"}
+    assert install_wheels(Wheels(["alpha"], "3.10", (2, 35), exclude=without), site) == {"alpha": "1.0"}
     notes = {f"alpha-1.0.dist-info/{name}" for name in ("METADATA", "WHEEL", "top_level.txt")}
     assert set(files_in(site)) == {"alpha/__init__.py", "alpha/tests/__init__.py", "alpha_more.py", *notes}
     assert files_in(site)["alpha-1.0.dist-info/top_level.txt"] == b"alpha\nalpha_more\n"
@@ -38,8 +40,8 @@ def test_dependencies_are_those_of_the_python_that_is_asked_for(wheel_index: Pat
     add_wheel(wheel_index, "alpha", requires='beta; python_version < "3.9"')
     add_wheel(wheel_index, "beta")
     for python, packages in (("3.8", {"alpha": "1.0", "beta": "1.0"}), ("3.12", {"alpha": "1.0"})):
-        assert install_wheels(["alpha"], tmp_path / python, python=python, glibc=(2, 31)) == packages
-    alone = install_wheels(["alpha"], tmp_path / "alone", python="3.8", glibc=(2, 31), dependencies=False)
+        assert install_wheels(Wheels(["alpha"], python, (2, 31)), tmp_path / python) == packages
+    alone = install_wheels(Wheels(["alpha"], "3.8", (2, 31), dependencies=False), tmp_path / "alone")
     assert alone == {"alpha": "1.0"}
 
 
@@ -49,14 +51,14 @@ def test_a_package_without_a_wheel_is_refused_by_name(wheel_index: Path, tmp_pat
     add_wheel(wheel_index, "beta", "2.0", tag)
     wanted = "no wheel brings beta==2.0 (which alpha requires) for Python 3.10 and glibc 2.35; build one with `pip"
     with pytest.raises(WheelError, match=re.escape(wanted)) as refusal:
-        install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=(2, 35))
+        install_wheels(Wheels(["alpha"], "3.10", (2, 35)), tmp_path / "site")
     assert refusal.value.packages == ("beta", "alpha")
 
 
 def test_a_file_outside_the_folder_is_refused(wheel_index: Path, tmp_path: Path) -> None:
     add_wheel(wheel_index, "alpha", **{"..__..__evil.py": b""})
     with pytest.raises(EnsembleError, match="a file outside its folder"):
-        install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=None)
+        install_wheels(Wheels(["alpha"], "3.10", (2, 35)), tmp_path / "site")
 
 
 @pytest.mark.parametrize("python", ["3.10", "3.11", "3.12"])
@@ -65,7 +67,7 @@ def test_the_steps_packages_are_imported_by_that_python(python: str, tmp_path: P
     site, again = tmp_path / "site", tmp_path / "again"
     for folder in (site, again):
         requirements = ["tokenizers==0.22.1", "numpy<2"]
-        found = install_wheels(requirements, folder, python=python, glibc=None, exclude=NEVER_IMPORTED)
+        found = install_wheels(Wheels(requirements, python, glibc_version(), NEVER_IMPORTED), folder)
     assert (found["tokenizers"], found["numpy"].split(".")[0]) == ("0.22.1", "1")
     assert files_in(site) == files_in(again)
     try:
@@ -82,7 +84,7 @@ def test_the_steps_packages_are_imported_by_that_python(python: str, tmp_path: P
 def test_what_no_python_has_is_refused_with_what_there_is(tmp_path: Path) -> None:
     """The image of Triton 23.05 has Python 3.8: the cure must be in the line."""
     with pytest.raises(WheelError) as refusal:
-        install_wheels(["tokenizers==0.22.1"], tmp_path / "site", python="3.8", glibc=(2, 31))
+        install_wheels(Wheels(["tokenizers==0.22.1"], "3.8", (2, 31)), tmp_path / "site")
     text = str(refusal.value)
     assert text.startswith("no wheel brings tokenizers==0.22.1 for Python 3.8 and glibc 2.31; ask for a version that")
     assert "0.20.3" in text
@@ -94,10 +96,10 @@ def test_packages_are_chosen_that_accept_the_numpy_of_the_stub(wheel_index: Path
     add_wheel(wheel_index, "frame", "2.0", requires="numpy>=2")
     for number in ("1.26.4", "2.3.0"):
         add_wheel(wheel_index, "numpy", number)
-    options = {"python": "3.11", "glibc": None, "constraints": ["numpy<2"]}
-    assert install_wheels(["frame"], tmp_path / "packages", **options) == {"frame": "1.0", "numpy": "1.26.4"}
+    frame = Wheels(["frame"], "3.11", glibc_version(), constraints=["numpy<2"])
+    assert install_wheels(frame, tmp_path / "packages") == {"frame": "1.0", "numpy": "1.26.4"}
     with pytest.raises(WheelError, match=r"contradict each other: .*frame 2\.0 depends on numpy>=2"):
-        install_wheels(["frame==2.0"], tmp_path / "others", **options)
+        install_wheels(replace(frame, requirements=["frame==2.0"]), tmp_path / "others")
 
 
 def test_an_index_that_is_away_is_not_a_package_without_a_wheel(
@@ -106,4 +108,4 @@ def test_an_index_that_is_away_is_not_a_package_without_a_wheel(
     for name, value in (("CONFIG_FILE", os.devnull), ("INDEX_URL", "http://127.0.0.1:9/simple"), ("RETRIES", "1")):
         monkeypatch.setenv(f"PIP_{name}", value)
     with pytest.raises(EnsembleError, match="wheels of alpha: it does not reach its index; see to pip's access"):
-        install_wheels(["alpha"], tmp_path / "site", python="3.10", glibc=(2, 35))
+        install_wheels(Wheels(["alpha"], "3.10", (2, 35)), tmp_path / "site")

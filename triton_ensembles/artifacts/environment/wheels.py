@@ -5,9 +5,11 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
@@ -20,7 +22,6 @@ from triton_ensembles.ground.pip import run_pip
 from triton_ensembles.ground.programs import ProgramError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import most_of
-from triton_ensembles.triton.pip_server import glibc_version
 
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}  # PEP 600
 
@@ -48,30 +49,30 @@ class WheelError(EnsembleError):
         self.packages = tuple(canonicalize_name(name) for name in packages)
 
 
-def install_wheels(
-    requirements: Sequence[str],
-    destination: Path,
-    *,
-    python: str,
-    glibc: tuple[int, ...] | None,
-    exclude: Iterable[str] = (),
-    dependencies: bool = True,
-    constraints: Sequence[str] = (),
-    options: Sequence[str] = (),
-    pins: Pins | None = None,
-    progress: Progress = lambda _: None,
-) -> dict[str, str]:
-    """Unpack the wheels of ``requirements`` into the folder ``destination``, as they lie in ``site-packages``.
+@dataclass(frozen=True)
+class Wheels:
+    """Wheels to unpack as they lie in ``site-packages``."""
 
-    Args:
-        python: the minor version (``"3.10"``) of the CPython that will import the packages; it need not be installed.
-        glibc: the newest that wheels may need, for example (2, 35); None for this machine's.
-        exclude: globs of files to leave out besides :data:`.left_out.DEFAULT_EXCLUDE`, as paths below a prefix
-            (``*/site-packages/huggingface_hub*``; ``*`` also matches ``/``).
-        dependencies: whether what the packages require is also unpacked.
-        constraints: versions that packages must have if something requires them, as pip writes them (``numpy<2``).
-        options: of pip, such as ``--extra-index-url`` and an address.
-        pins: the exact wheels to take, if there are any given; those that were taken are noted in it.
+    requirements: Sequence[str]
+    python: str  # the minor version ("3.10") of the CPython that will import them; it need not be installed
+    glibc: tuple[int, ...]  # the newest that they may need, for example (2, 35)
+    # globs of files to leave out besides DEFAULT_EXCLUDE, as paths below a prefix (`*/site-packages/numpy/*`)
+    exclude: Sequence[str] = ()
+    constraints: Sequence[str] = ()  # versions that packages must have if something requires them (`numpy<2`)
+    options: Sequence[str] = ()  # of pip, such as `--extra-index-url` and an address
+    dependencies: bool = True  # whether what the packages require is also unpacked
+
+    def facts(self, packages: Mapping[str, str]) -> dict[str, Any]:
+        """Return the facts of these ``packages``, which were unpacked, for the manifest."""
+        glibc = ".".join(map(str, self.glibc))
+        return {"python": self.python, "provider": "pip", "glibc": glibc, "packages": dict(sorted(packages.items()))}
+
+
+def install_wheels(
+    wheels: Wheels, destination: Path, pins: Pins | None = None, progress: Progress = lambda _: None
+) -> dict[str, str]:
+    """Unpack ``wheels`` into the folder ``destination``. ``pins``: the exact ones to take, if there are any given;
+    those that were taken are noted in it.
 
     pip chooses and downloads the wheels, with its own configuration. The same wheels give the same files; scripts,
     headers, byte code and an installer's records are left out. Returns the versions of the packages of which files were
@@ -81,42 +82,31 @@ def install_wheels(
         WheelError: there is no wheel for this Python and glibc, or the requirements contradict each other.
         EnsembleError: pip fails for another reason.
     """
-    if not requirements:
+    if not wheels.requirements:
         return {}
-    progress(f"unpacking wheels for Python {python}: {', '.join(requirements)}")
-    glibc = glibc or glibc_version()
-    left_out = (*DEFAULT_EXCLUDE, *exclude)
+    progress(f"unpacking wheels for Python {wheels.python}: {', '.join(wheels.requirements)}")
+    left_out, pins = (*DEFAULT_EXCLUDE, *wheels.exclude), pins or Pins()
     installed: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="triton-wheels-", ignore_cleanup_errors=True) as folder:
-        pins = pins or Pins()
-        limits = () if pins.given else constraints
-        arguments = [*options, *([] if dependencies else ["--no-deps"])]
-        _download(requirements, pins, Path(folder), python, glibc, arguments, limits)
-        pins.note_wheels(Path(folder), requirements)
+        _download(wheels, pins, Path(folder))
+        pins.note_wheels(Path(folder), wheels.requirements)
         for wheel in sorted(Path(folder).glob("*.whl")):
             name, version, _, tags = parse_wheel_filename(wheel.name)
-            files = _unpack(wheel, destination, left_out, f"lib/python{python}/site-packages")
+            files = _unpack(wheel, destination, left_out, f"lib/python{wheels.python}/site-packages")
             if any(tag.platform.startswith("linux_") for tag in tags):  # which says nothing about glibc
-                _refuse_newer_glibc(str(name), str(version), files, glibc)
+                _refuse_newer_glibc(str(name), str(version), files, wheels.glibc)
             if _name_modules(files, destination):
                 installed[name] = str(version)
     return installed
 
 
-def _download(
-    requirements: Sequence[str],
-    pins: Pins,
-    folder: Path,
-    python: str,
-    glibc: tuple[int, ...],
-    options: Sequence[str],
-    constraints: Sequence[str],
-) -> None:
-    arguments = ["--dest", os.fspath(folder), *options]
-    if constraints:
-        (folder / "constraints.txt").write_text("".join(f"{line}\n" for line in constraints))
+def _download(wheels: Wheels, pins: Pins, folder: Path) -> None:
+    python, glibc = wheels.python, wheels.glibc
+    arguments = ["--dest", os.fspath(folder), *wheels.options, *([] if wheels.dependencies else ["--no-deps"])]
+    if wheels.constraints and not pins.given:
+        (folder / "constraints.txt").write_text("".join(f"{line}\n" for line in wheels.constraints))
         arguments += ["--constraint", os.fspath(folder / "constraints.txt")]
-    arguments += pins.pip_arguments(requirements, folder)
+    arguments += pins.pip_arguments(wheels.requirements, folder)
     try:
         run_pip(*_download_for(python, glibc), *arguments, program=("-I", "-c", _PIP, f"{python}.99"))
     except ProgramError as error:
@@ -131,7 +121,7 @@ def _download(
             message = f"these requirements contradict each other: {'; '.join(lines)}"
             raise WheelError(message, packages, "correct the versions") from error
         reason = "it does not reach its index" if unreached else error.reason
-        message = f"pip cannot download wheels of {', '.join(requirements)}: {reason}"
+        message = f"pip cannot download wheels of {', '.join(wheels.requirements)}: {reason}"
         cure = "see to pip's access to its index; what was installed once needs none"
         raise EnsembleError(message, cure=cure) from error
 

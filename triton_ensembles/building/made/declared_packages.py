@@ -5,6 +5,7 @@ can use. Triton's stub has the version folder on sys.path, so the steps import w
 """
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from packaging.requirements import Requirement
 from triton_ensembles.artifacts.environment.bytecode import compile_with, import_all
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.smaller import smaller_forms
-from triton_ensembles.artifacts.environment.wheels import WheelError, install_wheels
+from triton_ensembles.artifacts.environment.wheels import WheelError, Wheels, install_wheels
 from triton_ensembles.building.made.environments import NUMPY, environment_code, without_numpy
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.ground.errors import EnsembleError
@@ -37,8 +38,10 @@ def make_declared(declared: Declared, target: Target, home: Installation, store:
     Raises:
         EnsembleError: no wheel brings one, two contradict each other or Triton's numpy, or pip cannot reach its index.
     """
-    asked, python, glibc = declared.asked, target.python or home.python, _oldest_glibc(target.python or home.python)
+    asked, python = declared.asked, target.python or home.python
     requirements, constraints = without_numpy(asked.texts, target)
+    limits = [*constraints, *asked.constraints]
+    wheels = Wheels(requirements, python, _oldest_glibc(python), NUMPY, limits, asked.options)
     if asked.unread:
         progress(f"{declared.place}: left out, for it cannot be read or names no wheel: {asked.unread}")
 
@@ -49,17 +52,7 @@ def make_declared(declared: Declared, target: Target, home: Installation, store:
         program = bare_python(require_interpreter(python), home.folder.parent, progress) / "bin" / "python3"
         pins = Pins(tuple(asked.pins), source=asked.files[0]) if asked.pins else Pins()
         try:
-            packages = install_wheels(
-                requirements,
-                output,
-                python=python,
-                glibc=glibc,
-                exclude=NUMPY,
-                constraints=[*constraints, *asked.constraints],
-                options=asked.options,
-                pins=pins,
-                progress=progress,
-            )
+            packages = install_wheels(wheels, output, pins, progress)
         except WheelError as error:
             raise EnsembleError(f"{declared.place}: {error.message}", cure=error.cure) from error
         except EnsembleError as error:
@@ -69,12 +62,8 @@ def make_declared(declared: Declared, target: Target, home: Installation, store:
         compile_with([program], output, files)
         return {"packages": packages, "size": size_of(output), FAILED: failed}
 
-    origin = {
-        "requirements": [requirements, constraints, asked.constraints, asked.options, asked.pins],
-        "python": python,
-        "glibc": glibc,
-        "code": environment_code() | {"declared": file_digest(Path(__file__))},
-    }
+    code = environment_code() | {"declared": file_digest(Path(__file__))}
+    origin = asdict(wheels) | {"pins": asked.pins, "code": code}
     return store.get_or_make(digest(origin), "declared", make, trusts=True)[0]
 
 

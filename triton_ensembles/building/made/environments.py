@@ -1,8 +1,8 @@
 """The environments of a recipe, for the Python of the server that will run them."""
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from triton_ensembles.artifacts import environment
 from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.artifacts.environment.pins import Pins
-from triton_ensembles.artifacts.environment.wheels import WheelError, install_wheels
+from triton_ensembles.artifacts.environment.wheels import WheelError, Wheels, install_wheels
 from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan, written_paths
@@ -103,24 +103,14 @@ def _unpack_wheels(environment: Environment, plan: BuildPlan, store: Store, prog
     requirements, constraints = without_numpy(spec.pip_requirements, target)
     if spec.python not in (None, python):
         progress(f"{environment.file}: the wheels are for Python {python}, that of {target.server}, not {spec.python}")
+    wheels = Wheels(requirements, python, glibc, (*environment.exclude, *NUMPY), constraints, spec.pip_options)
     lock = Lock(plan, f"{file.stem}-wheels", python, requirements)
-    exclude = (*environment.exclude, *NUMPY)
 
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         output.mkdir()
-        options = {"python": python, "glibc": glibc, "exclude": exclude, "pins": pins[0], "progress": progress}
-        options |= {"constraints": constraints, "options": spec.pip_options}
-        return wheel_facts(python, glibc, located_wheels([spec], requirements, output, **options))
+        return wheels.facts(located_wheels([spec], wheels, output, pins[0], progress))
 
-    origin = {
-        "kind": "wheels",
-        "requirements": [*requirements, *spec.pip_options],
-        "constraints": constraints,
-        "exclude": environment.exclude,
-        "python": python,
-        "glibc": glibc,
-        "code": environment_code() | {"environments": file_digest(Path(__file__))},
-    }
+    origin = asdict(wheels) | {"code": environment_code() | {"environments": file_digest(Path(__file__))}}
     return locked_entry(store, "wheels", origin, [lock], make, progress)
 
 
@@ -138,18 +128,12 @@ def glibc_of(target: Target) -> tuple[int, ...]:
     return (target.release.glibc if target.image else None) or glibc_version()
 
 
-def wheel_facts(python: str, glibc: tuple[int, ...], packages: dict[str, str]) -> dict[str, Any]:
-    """The facts of unpacked wheels, for the manifest."""
-    glibc_text = ".".join(map(str, glibc))
-    return {"python": python, "provider": "pip", "glibc": glibc_text, "packages": dict(sorted(packages.items()))}
-
-
 def located_wheels(
-    specs: Iterable[EnvironmentSpec], requirements: Sequence[str], output: Path, **options: Any
+    specs: Iterable[EnvironmentSpec], wheels: Wheels, output: Path, pins: Pins, progress: Progress
 ) -> dict[str, str]:
     """As :func:`install_wheels`; an error names the environment file, and the line that asks for the package."""
     try:
-        return install_wheels(requirements, output, **options)
+        return install_wheels(wheels, output, pins, progress)
     except EnsembleError as error:
         for spec in specs:
             lines = map(spec.line_of, error.packages if isinstance(error, WheelError) else ())

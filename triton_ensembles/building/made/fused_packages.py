@@ -3,6 +3,7 @@
 All of them are wheels for the Python of the target, unpacked beside the runtime.
 """
 
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,9 @@ from packaging.utils import canonicalize_name
 from triton_ensembles.artifacts.environment.bytecode import compile_imported
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.smaller import smaller_forms
-from triton_ensembles.artifacts.environment.wheels import install_wheels
+from triton_ensembles.artifacts.environment.wheels import Wheels, install_wheels
 from triton_ensembles.building.made.declared_packages import modules_in
-from triton_ensembles.building.made.environments import (
-    environment_code,
-    glibc_of,
-    located_wheels,
-    wheel_facts,
-    without_numpy,
-)
+from triton_ensembles.building.made.environments import environment_code, glibc_of, located_wheels, without_numpy
 from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan
@@ -29,7 +24,7 @@ from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import read_environment_file
 from triton_ensembles.runtime.fused.plan import StepPlan
-from triton_ensembles.triton.pip_server import server_python
+from triton_ensembles.triton.pip_server import glibc_version, server_python
 
 # By backend: the package, and whether it needs what it requires. Some require packages for tools that no server uses.
 _ENGINES = {
@@ -58,10 +53,9 @@ _PYTHONS = ("38", "39", "310", "311", "312", "313", "314", "314t", "315", "315t"
 def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, progress: Progress) -> Entry:
     """A folder with the steps' packages. Raises :class:`EnsembleError`: no wheel brings one, or two contradict."""
     target = plan.target
-    glibc = glibc_of(target)
     specs = [read_environment_file(plan.root / environment.file) for environment in plan.recipe.environments.values()]
     requirements = [requirement for spec in specs for requirement in spec.pip_requirements]
-    index = [option for spec in specs for option in spec.pip_options]
+    index = tuple(option for spec in specs for option in spec.pip_options)
     own, bare = _engines(steps, requirements)
     other_pythons = [python for python in _PYTHONS if python != target.python.replace(".", "")]
     exclude = (
@@ -69,30 +63,25 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         *(f"*.cpython-{python}-*" for python in other_pythons),
         *LEFT_OUT,
     )
+    limits = without_numpy((), target)[1]
+    whole = Wheels([*requirements, *own], target.python, glibc_of(target), exclude, limits, index)
+    engines = replace(whole, requirements=bare, dependencies=False)
     locks = [
         Lock(plan, name, target.python, packages)
-        for name, packages in (("fused", [*requirements, *own]), ("fused-engines", bare))
+        for name, packages in (("fused", whole.requirements), ("fused-engines", bare))
     ]
 
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         output.mkdir()
-        for line in smaller_forms([*requirements, *own], index):
+        for line in smaller_forms(whole.requirements, index):
             progress(line)
-        options: dict[str, Any] = {"python": target.python, "glibc": glibc, "exclude": exclude, "progress": progress}
-        options |= {"options": index, "constraints": without_numpy((), target)[1]}
-        packages = located_wheels(specs, [*requirements, *own], output, pins=pins[0], **options)
-        packages |= located_wheels(specs, bare, output, dependencies=False, pins=pins[1], **options)
+        packages = located_wheels(specs, whole, output, pins[0], progress)
+        packages |= located_wheels(specs, engines, output, pins[1], progress)
         compile_imported(output, modules_in(output), target.python, progress)
-        return wheel_facts(target.python, glibc, packages)
+        return whole.facts(packages)
 
-    origin = {
-        "kind": "fused",
-        "requirements": [requirements, own, bare, *index],
-        "exclude": exclude,
-        "python": target.python,
-        "glibc": glibc,
-        "code": {**environment_code(), "fused_packages": file_digest(Path(__file__))},
-    }
+    code = environment_code() | {"fused_packages": file_digest(Path(__file__))}
+    origin = {"whole": asdict(whole), "engines": asdict(engines), "code": code}
     return locked_entry(store, "packages", origin, locks, make, progress)
 
 
@@ -117,8 +106,8 @@ def onnxruntime_of(packages: Entry, store: Store, progress: Progress) -> Path | 
 
     def make(output: Path) -> dict[str, Any]:
         output.mkdir()
-        versions = install_wheels([requirement], output, python=server_python(), glibc=None, progress=progress)
-        return {"packages": versions}
+        wheels = Wheels([requirement], server_python(), glibc_version())
+        return {"packages": install_wheels(wheels, output, progress=progress)}
 
     key = digest({"requirement": requirement, "python": server_python(), "code": environment_code()})
     return store.get_or_make(key, "onnxruntime", make)[0].path

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.artifacts.tensorrt.plan_builders import docker_image, find_gpu, find_plan_builder
 from triton_ensembles.artifacts.tensorrt.plan_request import read_plan
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
+from triton_ensembles.artifacts.tensorrt.trtexec import docker_image, find_gpu, trtexec_version
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.artifact import Artifact
 from triton_ensembles.project.recipe.plan_precision import precision_of, refuse_precision
 from triton_ensembles.project.recipe.values import Options
-from triton_ensembles.triton.releases import agree, instance_of, version
+from triton_ensembles.triton.releases import agree, instance_of
 from triton_ensembles.triton.targets import Target
 
 PLAN = "tensorrt_plan"  # the maker
@@ -49,24 +49,24 @@ def find_plans(
         refuse_precision(plan.path, plan.options, target.release.tensorrt)
     if engines_from is not None:
         return {plan.path: _prebuilt(plan, plan_name(ensemble, plan), engines_from, target) for plan in plans}
-    gpu = find_gpu()
-    builder = find_plan_builder(target.image, target.release.tensorrt, progress) if gpu else None
-    if gpu is None or builder is None:
-        missing = f"there is no matching TensorRT for its {gpu.name}" if gpu else "there is no NVIDIA GPU here"
-        numbers = version(target.release.tensorrt)[:3]
-        specifier = f"=={'.'.join(map(str, numbers))}.*" if numbers else ""
+    gpu, wanted = find_gpu(), target.release.tensorrt
+    has = trtexec_version() if gpu else ""
+    if has and wanted and not agree(has, wanted):
+        progress(f"trtexec on this machine has TensorRT {has}, and Triton {target.image} has {wanted}")
+        has = ""
+    if gpu is None or not has:
+        missing = f"there is no trtexec of its TensorRT for the {gpu.name}" if gpu else "there is no NVIDIA GPU here"
         raise EnsembleError(
             f"{plans[0].path} of {ensemble} is a TensorRT plan, which this machine cannot build: {missing}",
-            cure="a plan is built on the GPU that will serve it. There are three ways:\n"
-            f"  1. on a machine with that GPU, install tensorrt{specifier} and polygraphy with pip into .venv, or put\n"
-            f"     trtexec of TensorRT {target.release.tensorrt or 'of the image'} on PATH, and build there\n"
-            f"  2. on a machine with that GPU and Docker, build: it runs {docker_image(target.image)}\n"
-            f"  3. run {COMMAND} engines {ensemble} --image {target.image} --output DIR, run DIR/*.sh on a machine\n"
-            "     with trtexec and the GPU, and build anywhere with --engines-from DIR (ENGINES_FROM=DIR with make)",
+            cure="a plan is built on the GPU that will serve it. There are two ways:\n"
+            f"  1. on a machine with that GPU, put trtexec of TensorRT {wanted or 'of the image'} on PATH, and build\n"
+            f"  2. run {COMMAND} engines {ensemble} --image {target.image} --output DIR, run DIR/*.sh on a machine\n"
+            f"     with the GPU, in {docker_image(target.image)}, and build anywhere with --engines-from DIR\n"
+            "     (ENGINES_FROM=DIR with make)",
         )
     _refuse_other_gpu(gpu.name, gpu.compute_capability, target, None)
-    local: Options = {"builder": builder.name, "docker_image": builder.image, "gpu": gpu.name}
-    local |= {"tensorrt": builder.tensorrt or target.release.tensorrt, "compute_capability": gpu.compute_capability}
+    local: Options = {"builder": "trtexec", "gpu": gpu.name, "tensorrt": has}
+    local["compute_capability"] = gpu.compute_capability
     return {plan.path: PlanInputs({"name": plan_name(ensemble, plan), **local}, {}) for plan in plans}
 
 

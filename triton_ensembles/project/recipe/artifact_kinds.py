@@ -17,7 +17,6 @@ MAKERS = {
     "numbered_labels": "plain_files:numbered_labels",
     "bert_onnx": "bert_onnx:make",
     "dali_pipeline": "dali_pipeline:make",
-    "graphdef_onnx": "graphdef_onnx:make",
     INT8: "int8_onnx:make",
     "tensorrt_plan": "tensorrt_plan:make",
     SCRIPT: "script:make",
@@ -49,7 +48,6 @@ NEEDS = {
     "dali_pipeline": MakerNeeds(
         "a DALI pipeline, of a script with `write(path, device)`", {"pipeline": str}, {"graph": str}
     ),
-    "graphdef_onnx": MakerNeeds("ONNX of a frozen GraphDef", {"input": str, "output": str}, file=True),
     INT8: MakerNeeds(
         'an int8 copy of an ONNX file, for `precision = "int8"`',
         {CALIBRATION: str},

@@ -8,7 +8,9 @@ import onnx
 import onnxruntime
 import pytest
 
-from triton_ensembles.artifacts import Job, graphdef_onnx
+from checkout import ROOT
+from pipelines import graphdef_onnx
+from triton_ensembles.artifacts import Job
 from triton_ensembles.artifacts.accuracy_on_photographs import encoded_views
 from triton_ensembles.building.made.artifact_maker import MakerCall
 from triton_ensembles.ground.errors import EnsembleError
@@ -42,8 +44,8 @@ def make(source: Path, output: Path, names: tuple[str, str]) -> dict[str, str | 
 
 def make_in_a_process(source: Path, output: Path, names: tuple[str, str]) -> dict[str, Any]:
     """As the build does. The conversion of InceptionV3 takes 2.4 GB, which the process of the tests would keep."""
-    call = MakerCall("graphdef_onnx", {"input": names[0], "output": names[1]})
-    return call.run(Job(output, {source.name: source}, source.name, call.options, "", ""), "model", print)
+    call = MakerCall("script", {"run": "pipelines/graphdef_onnx.py", "input": names[0], "output": names[1]})
+    return call.run(Job(output, {source.name: source}, source.name, call.options, root=ROOT), "model", print)
 
 
 @pytest.fixture(scope="session")

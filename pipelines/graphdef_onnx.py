@@ -2,6 +2,9 @@
 
 The tensors keep the names of Triton's config, without TensorFlow's ":0": ``input`` FP32 [batch, rows, columns,
 channels] -> ``output`` FP32 [batch, …]; batch is dynamic. The file is accepted only if it agrees with TensorFlow.
+
+The build runs it as a maker's script: ``python pipelines/graphdef_onnx.py OUTPUT JOB``, with the options ``input`` and
+``output``.
 """
 
 import contextlib
@@ -15,10 +18,8 @@ import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.accuracy import Floats
+from triton_ensembles.artifacts.script import main
 from triton_ensembles.ground.errors import EnsembleError
-
-TOOLS = ("tf2onnx", "onnx", "onnxruntime", "tensorflow-cpu", "numpy")
-READS = ("artifacts/accuracy_on_photographs.py",)
 
 # ONNX Runtime reads 17 since 1.12 (Triton 22.07), and TensorRT 8.5 (Triton 22.11) reads none above it. tf2onnx writes
 # at most 18, and an image classifier needs nothing of it.
@@ -141,3 +142,7 @@ def _batches(shape: tuple[int, int, int]) -> Iterator[Floats]:
     if shape == (SIDE, SIDE, 3):
         photographs = np.stack([pixels_of(view) for view in encoded_views()[: sum(BATCHES)]])
         yield from np.split(photographs, np.cumsum(BATCHES)[:-1])
+
+
+if __name__ == "__main__":
+    main(make)
