@@ -17,7 +17,7 @@ from triton_ensembles.building.made.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.made.environments import make_environments
 from triton_ensembles.building.made.fused_packages import make_packages, onnxruntime_of
 from triton_ensembles.building.made.mapped_weights import map_weights
-from triton_ensembles.building.made.sources import Sources
+from triton_ensembles.building.made.sources import Sources, SourceUnavailableError
 from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.made.tensorrt_plans import find_plans
 from triton_ensembles.building.packed.fused_staging import stage_fused
@@ -35,7 +35,7 @@ from triton_ensembles.ground.files import file_digest, locked, read_json, remove
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.system_errors import naming
 from triton_ensembles.project.recipe.implied import Implied
-from triton_ensembles.project.recipe.places import LOCKS
+from triton_ensembles.project.recipe.places import LOCKS, RECIPE
 from triton_ensembles.project.recipe.source import Source
 
 
@@ -43,7 +43,7 @@ def build(request: BuildRequest, progress: Progress, sources: Sources | None = N
     """Build what is requested into dist/TARGET/NAME.tar.gz, or dist/NAME.tar.gz for an implied recipe.
 
     For an image, dist/TARGET/IMAGE/NAME.tar.gz is the same file; for another image than the project's default, only
-    that is written. ``sources``: those of a run that builds several.
+    that is written. ``sources``: what :func:`ask_sources` was called with, if it was.
 
     Raises:
         EnsembleError: anything that the user can fix. The previous archive is unchanged.
@@ -65,6 +65,27 @@ def stage_written(request: BuildRequest, destination: Path, progress: Progress) 
     cannot be made."""
     with request.places.building(progress):
         _parts_of(_builder(request, _planned(request), progress, None)).stage(destination)
+
+
+def ask_sources(request: BuildRequest, sources: Sources, progress: Progress) -> None:
+    """Look for all sources that the build of an ensemble will need, unless the archive is up to date or the ensemble
+    has faults, which its build reports. Raises :class:`SourceUnavailableError`: one is not available, and may not be
+    replaced by random weights."""
+    try:
+        plan = _planned(request)
+        if _unchanged(request, digest_of_inputs(plan, None)):
+            return
+    except EnsembleError:
+        return
+    needed = with_needs(plan.recipe, plan.artifacts)
+    random = {artifact.source for artifact in needed if artifact.random} if request.weights.allow_random else set()
+    with request.places.building(progress):
+        for name, source in _sources_of(plan).items():
+            try:
+                sources.files(name, source, plan.folder / RECIPE, plan.root, progress)
+            except SourceUnavailableError:
+                if name not in random:
+                    raise
 
 
 def _build_recipe(request: BuildRequest, progress: Progress, sources: Sources | None) -> Built:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from triton_ensembles.building.build import build
+from triton_ensembles.building.build import ask_sources, build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.made.sources import Sources
 from triton_ensembles.building.places import Weights
@@ -35,8 +35,8 @@ def build_all(
 ) -> list[Built]:
     """Build the named ensembles, or all that lead, and print the progress. One that fails does not stop the others.
 
-    With ``keep_locks``, the locks of environments may not change; with ``is_result``, the archives are what the command
-    is for.
+    The sources of all are looked for first, so that a missing one is known at once. With ``keep_locks``, the locks of
+    environments may not change; with ``is_result``, the archives are what the command is for.
 
     Raises:
         EnsembleError: some failed; when there are several ensembles, it sums up which, after all have been tried.
@@ -48,8 +48,11 @@ def build_all(
     ]
     sources = Sources(weights.weights_dir, places.downloads)
     failures = output.Failures(len(requests), "could not be built")
-    results: list[Built] = []
     for request in requests:
+        with failures.of(request.name):
+            ask_sources(request, sources, timed_progress(request.name))
+    results: list[Built] = []
+    for request in [request for request in requests if request.name not in failures.errors]:
         with failures.of(request.name):
             started = time.monotonic()
             built = build(request, timed_progress(request.name), sources)
