@@ -8,32 +8,25 @@ model stays as it is where that cannot be proven: without a known input, or with
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 import onnx
 import onnxruntime as ort
 
 from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.artifacts.known_answer import Known, first_answered
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends.common.instruction_sets import instruction_sets
-from triton_ensembles.runtime.backends.common.known_input import (
-    Answer,
-    KnownTensor,
-    agree,
-    known_tensors,
-    sampled,
-    values_of,
-)
+from triton_ensembles.runtime.backends.common.known_input import Answer, agree, sampled, values_of
 from triton_ensembles.runtime.backends.onnxruntime.tensors import tensor_of
 from triton_ensembles.runtime.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate
 
 TOOLS = ("onnx",)  # ONNX Runtime's version is an option
 _RUNTIME = ("common/known_input", "onnxruntime/tensors", "onnxruntime/weights_gate")
-READS = tuple(f"runtime/backends/{module}.py" for module in _RUNTIME)
+READS = ("artifacts/known_answer.py", *(f"runtime/backends/{module}.py" for module in _RUNTIME))
 
 _INLINE = 1024  # bytes; smaller tensors stay in the graph
 _PAGE, _LINE = 4096, 64  # a large tensor begins with a page, so that only what is read is in memory
@@ -115,21 +108,14 @@ def _optimized(source: Path, folder: Path, level: Any, *, packs: bool) -> onnx.M
     return onnx.load(folder / "graph", load_external_data=False)
 
 
-def _answered(session: ort.InferenceSession) -> tuple[dict[str, KnownTensor], Answer] | None:
+def _answered(session: ort.InferenceSession) -> tuple[Known, Answer] | None:
     """The first known input that the model answers with finite numbers, and the answer."""
     if any(node.type == "tensor(string)" or not node.type.startswith("tensor(") for node in session.get_outputs()):
         return None
-    for known in known_tensors([tensor_of(node) for node in session.get_inputs()]):
-        try:
-            answer = _answer(session, known)
-        except Exception:  # such as an id beyond the vocabulary: ONNX Runtime's exceptions have no common base
-            continue
-        if all(np.isfinite(values).all() for values in answer.values()) and agree(_answer(session, known), answer):
-            return known, answer
-    return None
+    return first_answered([tensor_of(node) for node in session.get_inputs()], lambda known: _answer(session, known))
 
 
-def _answer(session: ort.InferenceSession, known: Mapping[str, KnownTensor]) -> Answer:
+def _answer(session: ort.InferenceSession, known: Known) -> Answer:
     names = [node.name for node in session.get_outputs()]
     return sampled(names, session.run(names, values_of(known)))
 

@@ -4,7 +4,6 @@ The graph is what the backend reads for the config, after OpenVINO's optimizatio
 would repeat with copies of the weights. The files are accepted only if they answer a known input as the model does.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,22 +11,16 @@ import openvino as ov
 from openvino._offline_transformations import apply_moc_transformations  # what ov.convert_model applies to a file
 
 from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.artifacts.known_answer import Known, first_answered
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends.common.checksum import fingerprint
-from triton_ensembles.runtime.backends.common.known_input import (
-    Answer,
-    KnownTensor,
-    agree,
-    known_tensors,
-    sampled,
-    values_of,
-)
+from triton_ensembles.runtime.backends.common.known_input import Answer, agree, sampled, values_of
 from triton_ensembles.runtime.backends.common.model_instance import LoadError, ModelInstance, read_model_instance
 from triton_ensembles.runtime.backends.openvino.tensors import CHECKSUM, Names, dims_of, is_quantized, read
 
 TOOLS = ("openvino",)
 _RUNTIME = ("common/known_input", "common/model_instance", "openvino/tensors")
-READS = tuple(f"runtime/backends/{module}.py" for module in _RUNTIME)
+READS = ("artifacts/known_answer.py", *(f"runtime/backends/{module}.py" for module in _RUNTIME))
 
 
 def make(job: Job) -> Facts:
@@ -72,28 +65,14 @@ def _write(graph: ov.Model, file: Path) -> int:
 def _compare(core: ov.Core, model: ModelInstance, file: Path) -> None:
     """Raises :class:`EnsembleError` when ``file`` does not answer as the model that it is made from."""
     graph, names = read(core, model)
-    known = _known(core, graph, names, model)
-    if not known:
-        return
-    expected, again = (_answer(core, graph, names, known) for _ in range(2))
-    # A model that answers differently each time cannot be compared.
-    if agree(again, expected) and not agree(_answer(core, core.read_model(file), names, known), expected):
-        raise EnsembleError(f"OpenVINO's answers differ after {model.file.name} is written as {file.name}")
-
-
-def _known(core: ov.Core, graph: ov.Model, names: Names, model: ModelInstance) -> dict[str, KnownTensor]:
-    """The first known input that the model takes; none where it takes none of them."""
     inputs = [replace(tensor, dims=dims_of(graph.input(names[tensor.name]))) for tensor in model.inputs]
-    for known in known_tensors(inputs):
-        try:
-            _answer(core, graph, names, known)
-        except RuntimeError:  # such as an image that is too small
-            continue
-        return known
-    return {}
+    if answered := first_answered(inputs, lambda known: _answer(core, graph, names, known)):
+        known, expected = answered
+        if not agree(_answer(core, core.read_model(file), names, known), expected):
+            raise EnsembleError(f"OpenVINO's answers differ after {model.file.name} is written as {file.name}")
 
 
-def _answer(core: ov.Core, graph: ov.Model, names: Names, known: Mapping[str, KnownTensor]) -> Answer:
+def _answer(core: ov.Core, graph: ov.Model, names: Names, known: Known) -> Answer:
     compiled = core.compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 1})
     request = compiled.create_infer_request()
     request.infer({names[name]: values for name, values in values_of(known).items()})

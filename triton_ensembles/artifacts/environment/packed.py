@@ -1,6 +1,9 @@
 """From an environment file to the folder that Triton's EXECUTION_ENV_PATH names, and which is used where it lies.
 
-Triton before 23.07, which takes only a .tar.gz (python_backend #266), is not built for.
+It holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and libpython, does not depend on
+the build's folder, has no links (SageMaker refuses archives with any), and Python writes no byte code into it. The same
+packages give the same bytes, from PyPI if the installed Python is also the same. Triton before 23.07, which takes only
+a .tar.gz (python_backend #266), is not built for.
 """
 
 import shutil
@@ -43,10 +46,6 @@ def make_packed_environment(
     out besides :data:`.left_out.DEFAULT_EXCLUDE`; ``pins``: the packages to install, if it has any; those that were
     installed are noted in it.
 
-    The folder holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and libpython, does
-    not depend on the build's folder, has no links (SageMaker refuses archives with any), and Python writes no byte code
-    into it. The same packages give the same bytes, from PyPI if the installed Python is also the same.
-
     Returns its facts for the manifest: ``python``, its minor version, such as "3.11", which Triton's stub must be built
     for; ``provider``, rattler or pypi; ``packages``, their versions by name (lower case, dashes); ``glibc``, the oldest
     that it runs on, such as "2.34", or "" if no file requires one.
@@ -61,19 +60,22 @@ def make_packed_environment(
         replace_links(tree)
         progress("testing the packed environment")
         python, packages, sources = inspect_environment(tree, spec)
-        for file in tree.glob("lib/python3.*/site-packages/*.dist-info/*"):
-            if file.name in INSTALLER_FILES:
-                file.unlink()
+        _remove_installers_files(tree)
         # Otherwise the first import on every machine would compile every module: 0.7 s instead of 0.2 s with numpy and
         # tokenizers. This adds 1 MB to an archive of 27 MB; byte code of everything would add 6.5 MB.
         compile_with([tree / "bin" / "python3"], tree, sources, clean_environment(tree))
         glibc = required_glibc(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
-        progress(f"writing {destination.name}")
-        name, text = _NO_BYTE_CODE
-        (tree / "lib" / f"python{python}" / "site-packages" / name).write_text(text, encoding="utf-8")
+        site_packages = tree / "lib" / f"python{python}" / "site-packages"
+        (site_packages / _NO_BYTE_CODE[0]).write_text(_NO_BYTE_CODE[1], encoding="utf-8")
         with write_whole(destination) as partial:
             shutil.move(tree, partial)
     return {"python": python, "provider": used, "packages": packages, "glibc": glibc}
+
+
+def _remove_installers_files(tree: Path) -> None:
+    for file in tree.glob("lib/python3.*/site-packages/*.dist-info/*"):
+        if file.name in INSTALLER_FILES:
+            file.unlink()
 
 
 def install(spec: EnvironmentSpec, prefix: Path, progress: Progress, pins: Pins) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from triton_ensembles.archive.clone_texts import differs
 from triton_ensembles.archive.clones import Original
 from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.archive.tree import is_archive
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import parse_json
 from triton_ensembles.ground.spelling import choices, nearest
@@ -67,6 +68,9 @@ class ArchivePlaces:
             meant = nearest(inner, self._replaceable) or _same_name(inner, self._replaceable)
             cure = f"did you mean {meant}" if meant else f"it has {choices(self._replaceable, 4)}"
             raise EnsembleError(f"the archive has no file {inner!r}", cure=cure)
+        if is_archive(name):
+            cure = "name its packages in the recipe, and build the ensemble with them"
+            raise EnsembleError(f"a variant cannot have an environment of its own ({inner!r})", cure=cure)
         if differs(name):
             message = f"{inner!r} is written by {'clone' if name == MANIFEST else 'the build'}"
             raise EnsembleError(message, cure="remove it")

@@ -10,8 +10,7 @@ from pathlib import Path
 from triton_ensembles.archive.clone_texts import Changes
 from triton_ensembles.archive.clones import Original
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.archive.tar import read_archive
-from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, is_text
+from triton_ensembles.archive.tree import Entry, Kind, Tree, is_text
 from triton_ensembles.building.variants.fused_steps import steps_of
 from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.checker import report_on
@@ -29,8 +28,8 @@ from triton_ensembles.triton.targets import CPU
 _MOST_SEEN = 16
 
 # What rules can know of a variant that they do not know of the others: of each file of its own how long it is, and what
-# it says (its text, or the tensors and operators of a model file; of an archive everything), and its parameters.
-_Visible = tuple[Mapping[str, Entry], Mapping[str, str], Mapping[str, Mapping[str, str]], frozenset[str]]
+# it says (its text, or the tensors and operators of a model file), and its parameters.
+_Visible = tuple[Mapping[str, Entry], Mapping[str, Mapping[str, str]], frozenset[str]]
 
 _Error = tuple[str, str, int, str]
 
@@ -65,8 +64,7 @@ class Checks:
             own = {inner: _entry(inner, file.path, file.size) for inner, file in changes.files.items()}
         except OSError as error:
             raise EnsembleError(f"this cannot be read: {error.strerror}", path=error.filename) from error
-        archives = {inner: file.sha256 for inner, file in changes.files.items() if is_archive(inner)}
-        visible = (own, archives, changes.parameters, changes.left_out)
+        visible = (own, changes.parameters, changes.left_out)
         if visible in self._clean:
             return
         repository = self._repository(changes, own, path)
@@ -94,9 +92,7 @@ class Checks:
                 yield member
 
         def nested(inner: str) -> Tree | None:
-            before = paths.get(inner, inner)
-            file = changes.files.get(before)
-            return read_archive(file.path) if file and is_archive(before) else self.base.tree.nested(before)
+            return self.base.tree.nested(paths.get(inner, inner))
 
         tree = Tree(members(), self.base.tree.problems, nested)
         return Repository(path, shown(path), Form.ARCHIVE, tree)
@@ -112,7 +108,7 @@ def _faults_of_steps(archive: Repository, destination: Destination) -> list[Faul
 
 
 def _error(fault: Fault) -> _Error:
-    """What an error is about, whatever the variant is called."""
+    """Return what an error is about, whatever the variant is called."""
     return fault.rule, fault.place.path.partition("!")[2], fault.place.line, fault.message
 
 
@@ -130,7 +126,5 @@ def _entry(inner: str, file: Path, size: int) -> Entry:
     """As the archive's reader would find it; the path is that in the original."""
     if is_text(inner, size):
         return Entry(inner, Kind.FILE, size, inner, data=file.read_bytes())
-    if is_archive(inner):
-        return Entry(inner, Kind.FILE, size, inner)
     with file.open("rb") as content:
         return Entry(inner, Kind.FILE, size, inner, summary=FileReader()(inner, size, content))

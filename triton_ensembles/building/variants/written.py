@@ -118,7 +118,7 @@ class _Writer:
 
 
 def _read_state(path: Path) -> dict[str, object]:
-    """What each variant was written from, by its name: the digest of its inputs, and the stamp of its archive."""
+    """Return what each variant was written from, by name: the digest of its inputs, and the stamp of its archive."""
     try:
         state = parse_json(path.read_bytes())
     except (OSError, ValueError):
@@ -127,6 +127,6 @@ def _read_state(path: Path) -> dict[str, object]:
 
 
 def _stamp(file: Path) -> list[int]:
-    """What changes with the content of a file, and costs no reading of it."""
+    """Return what changes with the content of a file, and costs no reading of it."""
     status = file.stat()
     return [status.st_size, status.st_mtime_ns, status.st_ino]
