@@ -1,7 +1,6 @@
 """`new NAME --from …`: repositories as people have them are built and answer; what is missing is said."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -23,12 +22,10 @@ from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.staging_example import stage as stage_example
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.triton_server import TritonServer
-from triton_ensembles.starter.copying import Copied, copy_tree
 from triton_ensembles.triton.model_config import CONFIG, read_config
 from triton_ensembles.triton.pip_server import server_python
 from triton_ensembles.triton.targets import CPU, fused
@@ -150,7 +147,6 @@ def test_what_was_assumed_is_said_line_by_line(project: Path) -> None:
     ]
     assert last.endswith("ensembles/plain is ready: build.py demo plain")
     assert sha256 in (project / "ensembles" / "plain" / "ensemble.toml").read_text()
-    assert "assumed: copied what links lead to: model.onnx and post" in said(project, "links")
     assert "assumed: left out, for no step needs them: net, pipeline and post" in said(project, "several")
     assert any(
         re.match(r"assumed: envs/pictures\.yml has the packages of .*requirements.txt: .*pillow==11\.0\.0", line)
@@ -277,29 +273,3 @@ def test_what_cannot_be_imported_is_refused(
     (line,) = result.stderr.splitlines()
     assert message in line and "; " in line
     assert [path.name for path in project.rglob("*")] == ["ensembles"]
-
-
-def test_what_links_lead_to_is_copied(tmp_path: Path) -> None:
-    write_folder(tmp_path, {"store/blob": "weights", "store/inner/labels.txt": "cat", "model/1/__pycache__": None})
-    model = tmp_path / "model"
-    (model / "1" / "model.onnx").symlink_to("../../store/blob")
-    (model / "1" / "more").symlink_to("../../store/inner")
-    (model / "1" / "gone.bin").symlink_to("nowhere")
-    os.mkfifo(model / "1" / "pipe")
-    copied = Copied()
-    copy_tree(model, tmp_path / "copy", copied)
-    files = sorted(path.relative_to(tmp_path / "copy").as_posix() for path in (tmp_path / "copy").rglob("*"))
-    assert files == ["1", "1/model.onnx", "1/more", "1/more/labels.txt"]
-    assert not any(path.is_symlink() for path in (tmp_path / "copy").rglob("*"))
-    (tmp_path / "store" / "blob").write_text("other")
-    assert (tmp_path / "copy" / "1" / "model.onnx").read_text() == "weights"
-    assert [path.name for path in copied.links] == ["model.onnx", "more"]
-    assert [path.name for path in (*copied.dead, *copied.others)] == ["gone.bin", "pipe"]
-
-
-def test_a_link_to_a_folder_around_it_is_refused(tmp_path: Path) -> None:
-    model = tmp_path / "model"
-    (model / "1").mkdir(parents=True)
-    (model / "1" / "self").symlink_to("..")
-    with pytest.raises(EnsembleError, match="this link leads to a folder that it lies in"):
-        copy_tree(model, tmp_path / "copy", Copied())

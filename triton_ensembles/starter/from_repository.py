@@ -15,9 +15,9 @@ from triton_ensembles.project.examples.made_up import NAME as EXAMPLE
 from triton_ensembles.project.examples.made_up import write_example
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.location import ENSEMBLES
+from triton_ensembles.project.recipe.implied import LEFT_OUT
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.sagemaker.extraction import ExtractionError, extract
-from triton_ensembles.starter.copying import SKIPPED
 from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
 from triton_ensembles.starter.models import copy_environments, copy_models
 from triton_ensembles.starter.names import check_name
@@ -103,7 +103,7 @@ def _copied(repository: ModelRepository, chosen: str, inner: Path, notes: Notes)
         notes.assumed.append(f"{chosen} is the ensemble; its steps are {steps}")
     configs = copy_models(repository, chosen, inner, notes)
     copy_environments(repository, configs, inner, notes)
-    names = {path.name for path in repository.folder.iterdir()} - {*repository.configs, *SKIPPED}
+    names = {path.name for path in repository.folder.iterdir()} - {*repository.configs, *LEFT_OUT}
     beside = sorted(name for name in names if not (inner / name).exists())
     if beside and not repository.is_model:
         notes.assumed.append(f"left out, for they are no models: {most_of(beside)}")

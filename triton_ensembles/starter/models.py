@@ -5,14 +5,16 @@ backend; builds switch that off, so that what is served is what is written.
 """
 
 import re
+import shutil
+import stat
 from pathlib import Path
 
 from triton_ensembles.checking.environments import MODEL_FOLDER, PARAMETER
 from triton_ensembles.checking.model_files.file import ModelFile
 from triton_ensembles.checking.model_files.read import FileReader
-from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.spelling import most_of
-from triton_ensembles.starter.copying import Copied, copy_tree
+from triton_ensembles.project.recipe.implied import files_of
 from triton_ensembles.starter.report import Notes
 from triton_ensembles.starter.repository import ModelRepository
 from triton_ensembles.triton.backends import KNOWN
@@ -28,7 +30,6 @@ def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Not
     """Copy the model ``chosen`` and those that it needs into the folder ``into``. Returns their configs by folder.
     Raises :class:`EnsembleError`: a single model says nothing of its tensors."""
     configs: dict[str, ModelConfig] = {}
-    copied = Copied()
     waiting = [chosen]
     while waiting:
         name = waiting.pop(0)
@@ -37,7 +38,7 @@ def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Not
         if into.resolve().is_relative_to(repository.place(name).resolve()):
             cure = "choose a project outside of it (--project)"
             raise EnsembleError("the project lies in the model", path=repository.place(name), cure=cure)
-        copy_tree(repository.place(name), into / name, copied)
+        _copy(repository.place(name), into / name)
         configs[name] = repository.configs[name]
         if added := _complete(into / name, configs[name]):
             notes.assumed.append(f"{name}/{CONFIG}: {added} added, as the model's file has it")
@@ -47,7 +48,8 @@ def copy_models(repository: ModelRepository, chosen: str, into: Path, notes: Not
             notes.assumed.append(
                 f"{name} calls {most_of(called, 8)} (BLS), which only the fused form can on SageMaker: --target fused"
             )
-    _note_rest(repository, configs, copied, notes)
+    if unused := [name for name in repository.configs if name not in configs]:
+        notes.assumed.append(f"left out, for no step needs them: {most_of(unused)}")
     if chosen not in repository.ensembles:
         _wrap(into, chosen, configs, notes)
     return configs
@@ -126,14 +128,16 @@ def _wrap(into: Path, model: str, configs: dict[str, ModelConfig], notes: Notes)
     notes.assumed.append(f"{model} is a single model: it is the only step of a new ensemble with the same tensors")
 
 
-def _note_rest(repository: ModelRepository, configs: dict[str, ModelConfig], copied: Copied, notes: Notes) -> None:
-    if unused := [name for name in repository.configs if name not in configs]:
-        notes.assumed.append(f"left out, for no step needs them: {most_of(unused)}")
-    if copied.links:
-        notes.assumed.append(f"copied what links lead to: {most_of(path.name for path in copied.links)}")
-    notes.left += [f"the link {shown(path)} leads nowhere: copy its file to the same place" for path in copied.dead]
-    if copied.others:
-        notes.assumed.append(f"left out, for they are no files: {most_of(path.name for path in copied.others)}")
+def _copy(source: Path, copy: Path) -> None:
+    """Copy a file or a folder, in whose copy there are no links. Raises :class:`EnsembleError`, as :func:`files_of`."""
+    files = [("", source), *(files_of(source) if source.is_dir() else ())]
+    for inner, path in files:
+        if path.is_dir():
+            (copy / inner).mkdir()
+        else:
+            with path.open("rb") as read, (copy / inner).open("xb") as written:  # copy2 names a file that is gone then
+                shutil.copyfileobj(read, written)
+            (copy / inner).chmod(path.stat().st_mode | stat.S_IWUSR)  # or nobody could edit it
 
 
 def copy_environments(repository: ModelRepository, configs: dict[str, ModelConfig], into: Path, notes: Notes) -> None:
@@ -145,7 +149,7 @@ def copy_environments(repository: ModelRepository, configs: dict[str, ModelConfi
         if beside := _BESIDE.match(written):
             place = repository.root / beside[1]
             if place.exists() and not (into / beside[1]).exists():
-                copy_tree(place, into / beside[1], Copied())
+                _copy(place, into / beside[1])
         if written.startswith("/"):
             cure = (
                 f"pack it into the model's folder and write {MODEL_FOLDER}/…, or name an environment file in the recipe"
