@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
@@ -10,7 +11,6 @@ from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.checker import report_on, repositories_at
 from triton_ensembles.checking.explanation import explain, rule_list
 from triton_ensembles.checking.fixes import Fixes, exact_fixes
-from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.checking.places import FilePlaces
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.repository import Repository
@@ -47,17 +47,9 @@ def _explain(context: click.Context, _option: click.Parameter, id: str | None) -
 @with_packages
 @check_options.where
 @check_options.running
-@click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(FORMATS),
-    default="text",
-    help="How to print the faults. github: annotations of GitHub Actions. sarif: code scanning. junit: test results.",
-)
+@check_options.printing
 @check_options.known
-@click.option("--fix", is_flag=True, help="Print the fixes that are exact, as a diff. Archives are left alone.")
-@click.option("--write", is_flag=True, help="With --fix: write them, and check again.")
+@check_options.fixing
 @click.option(
     "--explain",
     metavar="[RULE]",
@@ -75,12 +67,9 @@ def check_command(
     paths: tuple[str, ...],
     where: check_options.Where,
     running: check_options.Running,
+    printing: check_options.Printing,
     known: check_options.Known,
-    *,
-    strict: bool,
-    style: str,
-    fix: bool,
-    write: bool,
+    fixing: check_options.Fixing,
 ) -> None:
     """Find every fault of model repositories and archives, before anything is built or deployed.
 
@@ -123,44 +112,54 @@ def check_command(
     """
     started = time.perf_counter()
     try:
-        chosen = checked_paths(paths)
-        destination = where.beside(chosen)
-        baseline = Baseline.read(known.baseline) if known.baseline else None
-        packages = asked()
-
-        def read() -> list[Repository]:
-            return [replace(repository, asked=packages.of) for repository in repositories_at(chosen)]
-
-        repositories = read()
-        if not {repository.path for repository in repositories} <= {*chosen, *find_ensembles(chosen[0])}:
-            click.echo(f"found: {most_of([repository.shown for repository in repositories])}", err=True)
-        run = running.run(where)
-        report = _compared(report_on(repositories, chosen, destination, run), baseline, destination, has_run=bool(run))
-        if fix:
-            fixes = exact_fixes(repositories, report.faults, lambda read: report_on(read, chosen, destination).faults)
-            click.echo(fixes.diff, nl=False)
-            if write and fixes.faults:
-                fixes.write()
-                report = _compared(report_on(read(), chosen, destination), baseline, destination)
-            click.echo(_of_fixes(fixes, report, write))
-        report = replace(report, strict=strict)
-        for place in dict.fromkeys(
-            each.place for read in repositories for each in steps_with_packages(read, destination)
-        ):
-            click.echo(f"packages: those of {place}", err=True)
+        report = _report(checked_paths(paths), where, running, known, fixing)
         if known.new_baseline:
-            Baseline.of(report.faults, FilePlaces(report.roots), destination).write(known.new_baseline)
+            click.echo(_written(known.new_baseline, report))
+            return
     except EnsembleError as error:
         raise click.UsageError(str(error)) from error
+    printing.end(context, report, started)
+
+
+def _report(
+    chosen: list[Path],
+    where: check_options.Where,
+    running: check_options.Running,
+    known: check_options.Known,
+    fixing: check_options.Fixing,
+) -> Report:
+    """Check what is chosen, print the fixes that are exact, or write them, and say what is read besides."""
+    destination = where.beside(chosen)
+    baseline = Baseline.read(known.baseline) if known.baseline else None
+    packages = asked()
+
+    def read() -> list[Repository]:
+        return [replace(repository, asked=packages.of) for repository in repositories_at(chosen)]
+
+    repositories = read()
+    if not {repository.path for repository in repositories} <= {*chosen, *find_ensembles(chosen[0])}:
+        click.echo(f"found: {most_of([repository.shown for repository in repositories])}", err=True)
+    run = running.run(where)
+    report = _compared(report_on(repositories, chosen, destination, run), baseline, destination, has_run=bool(run))
+    if fixing.fix:
+        fixes = exact_fixes(repositories, report.faults, lambda read: report_on(read, chosen, destination).faults)
+        click.echo(fixes.diff, nl=False)
+        if fixing.write and fixes.faults:
+            fixes.write()
+            report = _compared(report_on(read(), chosen, destination), baseline, destination)
+        click.echo(_of_fixes(fixes, report, fixing.write))
+    declared = (packages.place for read in repositories for packages in steps_with_packages(read, destination))
+    for place in dict.fromkeys(declared):
+        click.echo(f"packages: those of {place}", err=True)
     if known.new_baseline:
-        faults, file = (
-            "1 fault is" if len(report.faults) == 1 else f"{len(report.faults):,} faults are",
-            shown(known.new_baseline),
-        )
-        click.echo(f"{faults} in {file}; from now on: check --baseline {file}")
-        return
-    click.echo(printed(style, report, time.perf_counter() - started))
-    context.exit(1 if report.failed else 0)
+        Baseline.of(report.faults, FilePlaces(report.roots), destination).write(known.new_baseline)
+    return report
+
+
+def _written(baseline: Path, report: Report) -> str:
+    count, file = len(report.faults), shown(baseline)
+    faults = "1 fault is" if count == 1 else f"{count:,} faults are"
+    return f"{faults} in {file}; from now on: check --baseline {file}"
 
 
 def _of_fixes(fixes: Fixes, report: Report, written: bool) -> str:

@@ -8,10 +8,9 @@ import click
 from triton_ensembles.checking.baseline import Baseline
 from triton_ensembles.checking.checker import report_on, repositories_at
 from triton_ensembles.checking.fault import Fault
-from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.checking.places import FilePlaces
 from triton_ensembles.checking.registry import RULES_BY_ID
-from triton_ensembles.commands.common import options
+from triton_ensembles.commands.common import check_options, options
 from triton_ensembles.commands.common.arguments import checked_paths
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
@@ -24,8 +23,7 @@ from triton_ensembles.triton.targets import NAMES
 @click.option("--to", "new", metavar="RELEASE", type=options.IMAGE, required=True, help="The image that replaces it.")
 @click.option("--target", type=click.Choice(NAMES), help="Where the models run.")
 @click.option("--instance", metavar="TYPE", type=options.INSTANCE, help="Their SageMaker instance type.")
-@click.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
-@click.option("--format", "style", type=click.Choice(FORMATS), default="text", help="As check prints faults.")
+@check_options.printing
 @click.pass_context
 def upgrade(
     context: click.Context,
@@ -34,8 +32,7 @@ def upgrade(
     new: str,
     target: str | None,
     instance: str | None,
-    strict: bool,
-    style: str,
+    printing: check_options.Printing,
 ) -> None:
     """Show what changes for a repository when a newer image serves it, and nothing else.
 
@@ -64,9 +61,7 @@ def upgrade(
     # What the new release refuses is said for any image, because a rule does not always know which one it will be.
     begun = [fault for fault in same if before.release_name < RULES_BY_ID[fault.rule].since <= after.release_name]
     faults = tuple(sorted([*changed, *begun], key=Fault.sort_key))
-    report = replace(report, faults=faults, accepted=(), strict=strict)
-    click.echo(printed(style, report, time.perf_counter() - started))
-    context.exit(1 if report.failed else 0)
+    printing.end(context, replace(report, faults=faults, accepted=()), started)
 
 
 def _refuse_older(before: Destination, after: Destination) -> None:

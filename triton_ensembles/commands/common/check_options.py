@@ -1,11 +1,15 @@
 """The options of ``check``: where the models will run, whether they are run, and which faults are known."""
 
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
+from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.checker import Run
+from triton_ensembles.checking.formats import FORMATS, printed
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.project.recipe.places import RECIPE, find_ensembles
@@ -92,6 +96,51 @@ running = options.collected(
     ),
     click.option("--timeout", default=300.0, type=click.FloatRange(1), help="--run: seconds for a load, or an answer."),
     options.server,
+)
+
+
+@dataclass(frozen=True)
+class Printing:
+    """How faults are printed, and which of them fail: the values of --strict and --format."""
+
+    strict: bool
+    style: str
+
+    def end(self, context: click.Context, report: Report, started: float) -> NoReturn:
+        """Print the report of a check that has begun at ``started``, by the performance counter, and exit by it."""
+        report = replace(report, strict=self.strict)
+        click.echo(printed(self.style, report, time.perf_counter() - started))
+        context.exit(1 if report.failed else 0)
+
+
+printing = options.collected(
+    Printing,
+    "printing",
+    click.option("--strict", is_flag=True, help="Also exit with 1 for warnings."),
+    click.option(
+        "--format",
+        "style",
+        type=click.Choice(FORMATS),
+        default="text",
+        help="How to print the faults. github: annotations of GitHub Actions. sarif: code scanning. junit: test "
+        "results.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Fixing:
+    """The fixes that are exact: the values of --fix and --write."""
+
+    fix: bool
+    write: bool
+
+
+fixing = options.collected(
+    Fixing,
+    "fixing",
+    click.option("--fix", is_flag=True, help="Print the fixes that are exact, as a diff. Archives are left alone."),
+    click.option("--write", is_flag=True, help="With --fix: write them, and check again."),
 )
 
 
