@@ -8,6 +8,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from checkout import ROOT
+
 REPOSITORIES = Path(__file__).parent / "repositories"
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 _VALUES = np.array([0, 0, 0, 0, 0, 0, 0, 0, -1, 2, 3, 1.5, -2, -2.5, -3], np.float32)  # of the words, "good" is 2
@@ -16,10 +18,10 @@ Tensor = tuple[str, int, list[str | int]]
 
 def copy_of(name: str, folder: Path) -> Path:
     """The repository ``name``, with its model files, as ``folder/NAME``."""
-    copied = Path(shutil.copytree(REPOSITORIES / name, folder / name))
-    for config in REPOSITORIES.joinpath(name).rglob("config.pbtxt"):  # git keeps no empty folders
-        version = copied / config.parent.relative_to(REPOSITORIES / name) / "1"
-        version.mkdir(exist_ok=True)
+    source = ROOT / "examples" / "broken" if name == "sentiment" else REPOSITORIES / name
+    copied = Path(shutil.copytree(source, folder / name))
+    for config in copied.rglob("config.pbtxt"):  # git keeps no empty folders
+        (config.parent / "1").mkdir(exist_ok=True)
     _NETWORKS[name](copied)
     return copied
 
@@ -33,18 +35,15 @@ def _save(file: Path, nodes: list[onnx.NodeProto], taken: list[Tensor], written:
 
 
 def _sentiment(folder: Path) -> None:
-    """The sum of the words' values, of those that the mask keeps."""
-    nodes = [
-        helper.make_node("Gather", ["values", "input_ids"], ["each"]),
-        helper.make_node("Cast", ["attention_mask"], ["mask"], to=FLOAT),
-        helper.make_node("Unsqueeze", ["mask", "last"], ["column"]),
-        helper.make_node("Mul", ["each", "column"], ["kept"]),
-        helper.make_node("ReduceSum", ["kept", "tokens"], ["logits"], keepdims=0),
-    ]
-    taken: list[Tensor] = [(name, INT64, ["batch", "tokens"]) for name in ("input_ids", "attention_mask")]
-    values = np.stack([-_VALUES, _VALUES], 1)
-    file = folder / "classifier" / "1" / "model.onnx"
-    _save(file, nodes, taken, ("logits", FLOAT, ["batch", 2]), values=values, last=[2], tokens=[1])
+    """Correct the three faults of examples/broken."""
+    for file, fault, right in (
+        ("labels/config.pbtxt", "FP32 dims: [ 3 ]", "FP32 dims: [ 2 ]"),
+        ("sentiment/config.pbtxt", '"input_id"', '"input_ids"'),
+        ("tokenizer/1/model.py", '"TEXTS"', '"TEXT"'),
+    ):
+        written = (folder / file).read_text()
+        assert written.count(fault) == 1
+        (folder / file).write_text(written.replace(fault, right))
 
 
 def _photos(folder: Path) -> None:

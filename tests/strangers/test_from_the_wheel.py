@@ -6,6 +6,7 @@ What was seen at the first try in each of them is what people see who try their 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -139,7 +140,7 @@ def test_boto3_gets_the_same_from_fused_archives_and_from_those_of_tar(
 def test_the_page_prints_what_it_says(installed: dict[str, str], tmp_path: Path) -> None:
     """Otherwise the first hour of a newcomer is not the one that docs/getting-started.md promises."""
     python_or_skip(cpu("24.09").python)
-    copy_of("sentiment", tmp_path).rename(tmp_path / "models")
+    shutil.copytree(ROOT / "examples" / "broken", tmp_path / "examples" / "broken")
     with Ports.reserved() as ports:
         session = replay(PAGE, tmp_path, installed, {"serve": port_options(ports), "endpoint": ["--port=0"]})
     assert len(session) > 8
