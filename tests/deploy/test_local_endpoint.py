@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from checkout import ENSEMBLES, ROOT
+from checkout import ROOT
 from tests.deploy.conftest import ROLE, MakeArchive, Run, container
 from tests.hosting.archives import body
 from tests.processes import wait_until
@@ -23,7 +23,6 @@ from triton_ensembles.commands.upload import upload
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.project.examples.place import examples_folder
 
 NAME = ("--endpoint", "rehearsal")
 DEPLOY = (*NAME, "--role", ROLE)
@@ -63,8 +62,6 @@ def test_all_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, b
     assert re.search(r"OUTPUT__0 BYTES \[1, 3\]\n +\d+\.\d+ +\d+ ", asked.output)
     warm = run(invoke, "bert_trt", *NAME, "--text", "one", "--text", "one")
     assert re.search(r"2 texts in \d+ ms\n.*\n.*\n +1\.000  one\n +1\.000  one", warm.output)
-    photo = examples_folder(ENSEMBLES / "resnet_pytorch") / "flower.jpg"
-    assert re.search(r"flower\.jpg in \d+ ms", run(invoke, "resnet_pytorch", *NAME, "--photo", photo).output)
 
     shown = run(status, *NAME)
     assert shown.exit_code == 0

@@ -30,10 +30,9 @@ from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
 @dataclass(frozen=True)
 class Sent:
-    """The values of --text, --photo, --body and --content-type."""
+    """The values of --text, --body and --content-type."""
 
     texts: tuple[str, ...]
-    photo: Path | None
     body: Path | None
     content_type: str
 
@@ -50,8 +49,6 @@ class Sent:
         examples = read_examples(folders[0]) if folders else None
         if examples is None or not examples.requests:
             raise EnsembleError(f"there are no example requests for {name}", cure="give the request with --body FILE")
-        if self.photo:
-            return (examples.with_file(self.photo),)
         return (examples.requests[0].with_texts(self.texts),) if self.texts else examples.requests
 
 
@@ -59,15 +56,13 @@ _sent = options.collected(
     Sent,
     "sent",
     click.option("--text", "texts", multiple=True, help="Send texts in place of the example's; may be repeated."),
-    click.option("--photo", type=options.FILE, help="Send this file in place of the example's."),
     click.option("--body", type=options.FILE, help="Send this file as it is."),
     click.option("--content-type", default="application/json", help="Of --body."),
 )
 
 
 @click.command("invoke")
-@excludes("--body", "--text", "--photo")
-@excludes("--text", "--photo")
+@excludes("--body", "--text")
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
 @endpoint_options.name
 @endpoint_options.archive_target

@@ -13,13 +13,12 @@ from checkout import ENSEMBLES
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.project.examples.folder import Examples, read_examples
-from triton_ensembles.triton.model_config import ModelConfig
 
 OTHER: dict[str, Any] = {
     "name": "other",
     "input": [{"name": "IMAGE", "dims": ["3", "-1", "-1"]}, {"name": "SCALE", "dims": ["1"]}],
 }
-NONE = Examples(ModelConfig(), (), ())
+NONE = Examples((), ())
 
 
 def of_project(name: str, folder: Path, batch: int = 1, user: UserInputs | None = None) -> Inputs:

@@ -92,17 +92,13 @@ def test_perf_has_requests_of_its_own_where_they_are_written(folder: Path) -> No
     assert [row["TEXT"].tolist() for row in examples.rows()] == [[letter.encode()] for letter in "abcdef"]
 
 
-def test_texts_and_files_of_the_user_take_the_place_of_the_examples(folder: Path, tmp_path: Path) -> None:
+def test_texts_of_the_user_take_the_place_of_the_examples(folder: Path) -> None:
     (request,) = read(folder, TEXT).requests
     assert request.with_texts(["x", "y"]).inputs["TEXT"].tolist() == [[b"x"], [b"y"]]
     (folder / "a.bin").write_bytes(b"a")
-    (tmp_path / "other.bin").write_bytes(b"other")
     examples = read(folder, TEXT, file_tensor("IMAGE", "UINT8", [1, -1], "a.bin"))
-    assert examples.with_file(tmp_path / "other.bin").inputs["IMAGE"].tobytes() == b"other"
     with pytest.raises(EnsembleError, match="does not consist of one text a row"):
         examples.requests[0].with_texts(["x"])
-    with pytest.raises(EnsembleError, match=r"no input of this request is read from a file, so other\.bin cannot"):
-        read(folder, TEXT).with_file(tmp_path / "other.bin")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The examples of an ensemble, found in the folder of its ensemble model."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.project.examples.place import FOLDER, examples_folder
@@ -16,7 +16,6 @@ PERF = "perf.json"
 class Examples:
     """The example requests of an ensemble."""
 
-    config: ModelConfig = field(default_factory=ModelConfig)
     requests: tuple[Request, ...] = ()  # what demo and invoke send, in the order of the files' names
     load: tuple[Request, ...] = ()  # what perf sends row by row: perf.json, or else the requests
 
@@ -24,10 +23,6 @@ class Examples:
         """The rows that perf sends, without the batch axis: tensors by name."""
         for request in self.load:
             yield from request.rows()
-
-    def with_file(self, file: Path) -> Request:
-        """The first request with the content of ``file`` in place of its own file. Raises :class:`EnsembleError`."""
-        return read_request(self.requests[0].path, self.config, file)
 
 
 def read_examples(ensemble: Path) -> Examples:
@@ -43,4 +38,4 @@ def examples_of(model: Path) -> Examples:
     config = read_config(folder.parent / CONFIG) if paths else ModelConfig()
     requests = tuple(read_request(path, config) for path in paths if path.name != PERF)
     load = tuple(read_request(path, config) for path in paths if path.name == PERF)
-    return Examples(config, requests, load or requests)
+    return Examples(requests, load or requests)

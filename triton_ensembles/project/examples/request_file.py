@@ -30,12 +30,11 @@ class Body(Strict):
     outputs: tuple[RequestedOutput, ...] = ()
 
 
-def read_request(path: Path, config: ModelConfig, file: Path | None = None) -> Request:
-    """Read the request at ``path`` for the ensemble with this ``config``. ``file``: take the content of this file in
-    place of the one that the request names. Raises :class:`EnsembleError`: it is not JSON, not a request, or not one
-    for this ensemble; or a file cannot be read."""
+def read_request(path: Path, config: ModelConfig) -> Request:
+    """Read the request at ``path`` for the ensemble with this ``config``. Raises :class:`EnsembleError`: it is not
+    JSON, not a request, or not one for this ensemble; or a file that it names cannot be read."""
     try:
-        return _request(path, _parse(path), config, file)
+        return _request(path, _parse(path), config)
     except EnsembleError as error:
         error.path = path
         raise
@@ -54,9 +53,7 @@ def _parse(path: Path) -> Body:
         raise EnsembleError(f"this is not JSON that can be read: {error}", cure=_FORM) from error
 
 
-def _request(path: Path, body: Body, config: ModelConfig, file: Path | None) -> Request:
-    if file and not any(tensor.parameters.file for tensor in body.inputs):
-        raise EnsembleError(f"no input of this request is read from a file, so {file.name} cannot be sent")
+def _request(path: Path, body: Body, config: ModelConfig) -> Request:
     declared = {tensor.name: tensor for tensor in config.input}
     batch = [-1] if config.max_batch_size > 0 else []
     inputs = {}
@@ -66,7 +63,7 @@ def _request(path: Path, body: Body, config: ModelConfig, file: Path | None) -> 
         if tensor.datatype != taken:
             message = f"{tensor.name} has the datatype {tensor.datatype}, and the ensemble takes {taken}"
             raise EnsembleError(message, cure=f'write "datatype": "{taken}"')
-        values = inputs[tensor.name] = tensor_values(tensor, path.parent, file)
+        values = inputs[tensor.name] = tensor_values(tensor, path.parent)
         expected_shape = [*batch, *declared[tensor.name].dims]
         if len(values.shape) != len(expected_shape) or any(
             dim not in (-1, size) for size, dim in zip(values.shape, expected_shape, strict=True)
@@ -82,7 +79,7 @@ def _request(path: Path, body: Body, config: ModelConfig, file: Path | None) -> 
     for output in body.outputs:
         _refuse_unknown("an output", output.name, [tensor_config.name for tensor_config in config.output])
     outputs = {output.name: output.parameters.classification or 0 for output in body.outputs}
-    return Request(path, file.name if file else path.name, inputs, outputs, batched=bool(batch))
+    return Request(path, path.name, inputs, outputs, batched=bool(batch))
 
 
 def _refuse_unknown(kind: str, name: str, known: Sequence[str]) -> None:

@@ -35,15 +35,14 @@ class InputTensor(Strict):
     parameters: InputParameters = InputParameters()
 
 
-def tensor_values(tensor: InputTensor, folder: Path, replacement: Path | None) -> Array:
-    """The values of an input in its shape: those of the file in ``folder`` that it names, if it names one, or of the
-    ``replacement`` for that. Raises :class:`EnsembleError`: they are missing, cannot be read, or are not of this
-    datatype and shape."""
+def tensor_values(tensor: InputTensor, folder: Path) -> Array:
+    """The values of an input in its shape: its data, or those of the file in ``folder`` that it names. Raises
+    :class:`EnsembleError`: they are missing, cannot be read, or are not of this datatype and shape."""
     named = tensor.parameters.file
     if bool(named) == (tensor.data is not None):
         problem = "both data and a file" if named else "neither data nor a file"
         raise EnsembleError(f"{tensor.name} has {problem}", cure='give "data", or "parameters": {"file": …}')
-    source = (replacement or folder / named) if named else None
+    source = folder / named if named else None
     values = _from_file(tensor, source) if source else _from_json(tensor)
     try:
         return values.reshape(tensor.shape)
