@@ -12,8 +12,9 @@ from triton_ensembles.checking.repository import Model
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.probing.load import LostError, load
-from triton_ensembles.probing.requests import code_of, requests_for
+from triton_ensembles.probing.requests import requests_for
 from triton_ensembles.probing.stream import answered
+from triton_ensembles.project.examples.made_up import calls_in
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.server_process import BUSY_ABORT
@@ -46,7 +47,7 @@ class Prober:
     progress: Progress
     written: Mapping[str, Path] = field(default_factory=dict)
     home: Installation | None = None
-    _codes: dict[str, bytes] = field(default_factory=dict)
+    _calls: dict[str, frozenset[str]] = field(default_factory=dict)
     _probed: dict[str, ProbedModel] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
     _again: set[str] = field(default_factory=set)  # loads that are tried once more
@@ -54,7 +55,7 @@ class Prober:
     def run(self) -> dict[str, ProbedModel]:
         """Return what became of each model; of ensembles, only if their steps were loaded. Raises
         :class:`EnsembleError`: the server does not start at all."""
-        self._codes = {name: code_of(self.repository / name) for name in self.models}
+        self._calls = {name: calls_in(self.repository / name) for name in self.models}
         while True:
             server = TritonServer(
                 [self.repository],
@@ -130,7 +131,7 @@ class Prober:
         configs = [config_of(self.repository / model) for model in self._with_steps(name)]
         written = self.written.get(name, self.repository / name)
         try:
-            for request, trial in requests_for(name, written, probed.config, self._codes):
+            for request, trial in requests_for(name, written, probed.config, self._calls):
                 try:
                     trials.append(answered(server, name, request, trial, configs, self.seconds))
                 except LostError as error:

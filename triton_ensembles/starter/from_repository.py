@@ -12,7 +12,7 @@ from triton_ensembles.ground.files import remove
 from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.project.declared import NOTHING, Asked, packages_for
 from triton_ensembles.project.examples.made_up import NAME as EXAMPLE
-from triton_ensembles.project.examples.made_up import write_example
+from triton_ensembles.project.examples.made_up import calls_in, write_example
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.implied import LEFT_OUT
@@ -24,7 +24,7 @@ from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.project import Written, project_texts, rendered, test_of
 from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
 from triton_ensembles.starter.report import Notes, add_faults
-from triton_ensembles.starter.repository import ModelRepository, beginning, choose_model, find_repository
+from triton_ensembles.starter.repository import ModelRepository, choose_model, find_repository
 from triton_ensembles.starter.steps import Packages, packages_of
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig
@@ -155,9 +155,9 @@ def _add_example(inner: Path, configs: dict[str, ModelConfig], notes: Notes) -> 
     folder = examples_folder(inner)
     if any(folder.glob("*.json")):
         return
-    code = (beginning(path) for path in sorted(inner.glob("*/*/*")) if path.suffix in (".py", ".dali"))
+    calls = frozenset().union(*map(calls_in, inner.iterdir()))
     place = f"{folder.parent.name}/{folder.name}"
-    if write_example(folder, configs[folder.parent.name], code):
+    if write_example(folder, configs[folder.parent.name], calls):
         made_up = "is a request that was made up from config.pbtxt: replace it by a real one"
         notes.assumed.append(f"{place}/{EXAMPLE} {made_up}")
     else:

@@ -13,7 +13,7 @@ from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 
-_LONGEST = 1 << 20  # bytes that are looked at of a file that cannot be read otherwise
+_LONGEST = 1 << 20  # letters of a config.pbtxt that cannot be parsed
 
 
 @dataclass(frozen=True)
@@ -127,16 +127,16 @@ def _read(folder: Path, name: str) -> ModelRepository:
         try:
             config = read_config(path)
         except EnsembleError as error:  # `check` explains it
-            if ENSEMBLE.search(beginning(path).decode(errors="replace")):
+            if _is_ensemble(path):
                 config.platform = "ensemble"
                 faults[key or name] = error
         configs[key or config.name or name] = config
     return ModelRepository(folder, configs, faults, is_model=alone)
 
 
-def beginning(path: Path) -> bytes:
-    """The first MiB of what may be any file; b"" where it is none."""
+def _is_ensemble(path: Path) -> bool:
+    """Return whether a config.pbtxt that cannot be parsed is that of an ensemble."""
     if not path.is_file():
-        return b""
-    with path.open("rb") as file:
-        return file.read(_LONGEST)
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return ENSEMBLE.search(file.read(_LONGEST)) is not None

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from triton_ensembles.project.examples.made_up import NAME, write_example
+from tests.files import write_files
+from triton_ensembles.project.examples.made_up import NAME, calls_in, write_example
 from triton_ensembles.project.examples.request_file import read_request
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
@@ -56,13 +57,21 @@ def test_what_is_optional_is_made_up_where_all_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("datatype", ["UINT8", "STRING"])
-@pytest.mark.parametrize("code", [b"Image.open(io.BytesIO(row))", b"fn.decoders.image(jpegs)", b"cv2.imdecode(row)"])
-def test_a_step_that_decodes_pictures_gets_one(tmp_path: Path, datatype: str, code: bytes) -> None:
+@pytest.mark.parametrize("code", ["Image.open(io.BytesIO(row))", "fn.decoders.image(jpegs)", "cv2.imdecode(row)"])
+def test_a_step_that_decodes_pictures_gets_one(tmp_path: Path, datatype: str, code: str) -> None:
+    write_files(tmp_path, {"step/1/model.py": f"a = 1\n{code}\n"})
     config = config_of(datatype, [-1] if datatype == "UINT8" else [1])
-    assert write_example(tmp_path, config, [code])
+    assert write_example(tmp_path, config, calls_in(tmp_path / "step"))
     values = read_request(tmp_path / NAME, config).inputs["X"]
     content = values.tobytes() if datatype == "UINT8" else values[0, 0]
     assert Image.open(io.BytesIO(content)).convert("RGB").size == (64, 64)
+
+
+def test_words_about_pictures_are_no_call(tmp_path: Path) -> None:
+    """Otherwise a text that a comment mentions beside cv2.imdecode is a picture."""
+    write_files(tmp_path, {"step/1/model.py": "# unlike cv2.imdecode(row)\nname = 'Image.open'\n"})
+    assert write_example(tmp_path, config_of("STRING", [1]), calls_in(tmp_path / "step"))
+    assert read_request(tmp_path / NAME, config_of("STRING", [1])).inputs["X"][0, 0] == b"An example sentence."
 
 
 def test_what_cannot_be_written_as_json_is_left_to_people(tmp_path: Path) -> None:

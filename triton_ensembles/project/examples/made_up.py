@@ -1,11 +1,13 @@
 """An example request that is made up from a config.pbtxt, until somebody writes a real one."""
 
+import ast
 import base64
+import contextlib
 import json
 import math
 import random
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ from triton_ensembles.triton.model_config import ModelConfig, datatype_of
 NAME = "made_up.json"
 _INLINE = 1000  # numbers; more are in a file
 _ANY_LENGTH, _ANY_SIDE = 8, 224  # for dims of -1: of a list, and of a picture or a volume
-_DECODES = b"Image.open imdecode decode_image decode_jpeg decoders.image decoders__Image imread".split()
+_DECODES = ("Image.open", "imdecode", "decode_image", "decode_jpeg", "decoders.image", "imread")
+_IN_PIPELINES = b"decoders__Image"  # the same operator of DALI, in a serialized pipeline
+_LONGEST = 1 << 20  # bytes of code
 # By datatype: the code of struct, the dtype of NumPy.
 _NUMBERS = {
     "FP16": ("e", "<f2"), "FP32": ("f", "<f4"), "FP64": ("d", "<f8"), "BOOL": ("?", "|b1"),
@@ -25,14 +29,34 @@ _PICTURE = Path(__file__).with_name("picture.png")
 _SENTENCE = "An example sentence."
 
 
-def write_example(folder: Path, config: ModelConfig, code: Iterable[bytes]) -> bool:
+def calls_in(model: Path) -> frozenset[str]:
+    """The functions that the Python and DALI code in the version folders of a model calls, such as ``Image.open``."""
+    calls = set()
+    for path in sorted(model.glob("*/*")):
+        if path.suffix not in (".py", ".dali") or not path.is_file() or path.stat().st_size > _LONGEST:
+            continue
+        content = path.read_bytes()
+        if path.suffix == ".dali" and _IN_PIPELINES in content:
+            calls.add("decoders.image")
+        elif path.suffix == ".py":
+            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # check reports it
+                calls |= {ast.unparse(node.func) for node in ast.walk(ast.parse(content)) if isinstance(node, ast.Call)}
+    return frozenset(calls)
+
+
+def has_call(calls: Iterable[str], *names: str) -> bool:
+    """Return whether one of the functions is called, by these names or behind further ones: ``cv2.imdecode``."""
+    return any(f".{call}".endswith(f".{name}") for call in calls for name in names)
+
+
+def write_example(folder: Path, config: ModelConfig, calls: Collection[str]) -> bool:
     """Write a request for the ensemble with this ``config`` into ``folder``, and return whether it could be written.
-    Numbers are random ones between 0 and 1, or 1; texts are a sentence; where the ``code`` of a step decodes pictures,
+    Numbers are random ones between 0 and 1, or 1; texts are a sentence; where the ``calls`` of a step decode pictures,
     bytes are one."""
     tensors = [tensor for tensor in config.input if not tensor.optional] or list(config.input)
     if not tensors or not {datatype_of(tensor.data_type) for tensor in tensors} <= {"BYTES", *_NUMBERS}:
         return False  # neither JSON nor NumPy has the others
-    maker = _Maker(b"\n".join(code), batch=[1] if config.max_batch_size else [])
+    maker = _Maker(calls, batch=[1] if config.max_batch_size else [])
     inputs = [maker.tensor(tensor, _dims(tensor, config)) for tensor in tensors]
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in maker.files.items():
@@ -50,11 +74,11 @@ def _dims(tensor: Any, config: ModelConfig) -> list[int]:
 class _Maker:
     """Makes the inputs of a request, and ``files`` that they name."""
 
-    def __init__(self, code: bytes, batch: list[int]) -> None:
+    def __init__(self, calls: Collection[str], batch: list[int]) -> None:
         self.files: dict[str, bytes] = {}
         self._batch = batch
-        self._pictures = any(call in code for call in _DECODES)
-        self._base64, self._json = b"b64decode" in code, b"json.loads" in code
+        self._pictures = has_call(calls, *_DECODES)
+        self._base64, self._json = has_call(calls, "b64decode"), has_call(calls, "json.loads")
 
     def tensor(self, tensor: Any, dims: list[int]) -> dict[str, Any]:
         datatype = datatype_of(tensor.data_type)
