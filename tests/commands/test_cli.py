@@ -111,11 +111,14 @@ def test_a_tab_offers_what_there_is(typed: str, offered: set[str]) -> None:
     assert {f"plain,{word}" for word in offered} <= set(done.stdout.split())
 
 
-def test_a_tab_for_a_command_imports_none() -> None:
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("", "undeploy"), ("build --image 24.", "24.09"), ("serve --image 24.", "24.09")]
+)
+def test_a_tab_imports_nothing_that_builds_or_serves(typed: str, offered: str) -> None:
     """Otherwise it takes seconds: numpy alone is a fifth of one."""
     code = "from triton_ensembles.commands.cli import main; main(prog_name='c')"
-    asked = {"_C_COMPLETE": "bash_complete", "COMP_WORDS": "c ", "COMP_CWORD": "1"}
+    asked = {"_C_COMPLETE": "bash_complete", "COMP_WORDS": f"c {typed}", "COMP_CWORD": str(len(typed.split()) or 1)}
     command = [sys.executable, "-X", "importtime", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | asked)
-    assert "plain,undeploy" in done.stdout
-    assert "numpy" not in done.stderr and "triton_ensembles.building" not in done.stderr
+    assert f"plain,{offered}" in done.stdout
+    assert "numpy" not in done.stderr and "triton_ensembles.serving" not in done.stderr

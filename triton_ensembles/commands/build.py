@@ -9,7 +9,6 @@ from triton_ensembles.building.places import Weights
 from triton_ensembles.building.request import Proof
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import argument, chosen
-from triton_ensembles.commands.common.builds import build_all, pack_all
 
 
 @click.command()
@@ -64,6 +63,8 @@ def build(
     --format json: {"archives": [{name, archive, size, sha256, weights, changed}],
                     "failed": [{name, error}]}
     """
+    from triton_ensembles.commands.common.builds import build_all, pack_all  # all that a build needs, which no Tab does
+
     selected = chosen(names, fuses=chosen_target.target == "fused")
     made_for = replace(chosen_target.built(), single=single)
     if selected.paths:

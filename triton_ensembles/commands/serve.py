@@ -1,4 +1,6 @@
-"""``serve``"""
+"""``serve``. What builds and serves is imported when it runs: no Tab needs it."""
+
+from __future__ import annotations
 
 import tempfile
 import time
@@ -6,25 +8,24 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from triton_ensembles.building.build import stage_written
 from triton_ensembles.building.places import Places, Weights
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import argument, chosen
-from triton_ensembles.commands.common.builds import serve_all, server_for
 from triton_ensembles.ground.errors import EnsembleError, escaped, shown
 from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.ports import Ports
-from triton_ensembles.server.server_process import ServerProcess
-from triton_ensembles.server.triton_server import TritonServer
-from triton_ensembles.serving.served import Served
-from triton_ensembles.serving.watching.source import WatchedSource, watched_source
-from triton_ensembles.serving.watching.watch import Watch, explicit_mode
-from triton_ensembles.triton.targets import Target
+
+if TYPE_CHECKING:
+    from triton_ensembles.server.server_process import ServerProcess
+    from triton_ensembles.server.triton_server import TritonServer
+    from triton_ensembles.serving.served import Served
+    from triton_ensembles.serving.watching.watch import Watch
+    from triton_ensembles.triton.targets import Target
 
 _on_ports = options.collected(
     Ports,
@@ -74,6 +75,11 @@ def serve(
       serve model.tar.gz other.tar.gz               what would be uploaded to S3
       serve path/to/models --watch                  edit a model.py, and the running server loads it
     """
+    from triton_ensembles.commands.common.builds import serve_all, server_for
+    from triton_ensembles.server.triton_server import TritonServer
+    from triton_ensembles.serving.watching.source import WatchedSource, watched_source
+    from triton_ensembles.serving.watching.watch import Watch, explicit_mode
+
     selected = chosen(names)
     served_here = chosen_target.served_here(server)
     ports.refuse_busy(TritonServer.port_names)  # before the build, which may take long
@@ -103,6 +109,9 @@ def serve(
 
 def _stage(target: Target, weights: Weights, folder: Path, destination: Path) -> None:
     """Stage the ensemble in ``folder`` again."""
+    from triton_ensembles.building.build import stage_written
+    from triton_ensembles.building.request import BuildRequest
+
     request = BuildRequest(folder, target, Places.of(folder.resolve().parents[1]), weights)
     stage_written(request, destination, lambda _: None)
 
