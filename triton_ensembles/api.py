@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.extras import missing_extra
-from triton_ensembles.ground.spelling import choices
 
 if TYPE_CHECKING:
     from triton_ensembles.building.built import Built
@@ -58,12 +57,13 @@ def check(
     from triton_ensembles.checking.checker import check as check_paths
     from triton_ensembles.triton.destination import UNDECIDED, Destination
     from triton_ensembles.triton.releases import check_image, check_instance
+    from triton_ensembles.triton.targets import check_target
 
     locations = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     if not locations:
         raise EnsembleError("there is nothing to check", cure="name a model repository or an archive")
     if target:
-        _refuse_unknown(target)
+        check_target(target)
     if image:
         check_image(image)
     if instance:
@@ -108,7 +108,6 @@ def build(
         from triton_ensembles.building.request import BuildRequest, Proof
         from triton_ensembles.triton.targets import target_of
 
-        _refuse_unknown(target)
         folder, places = _folder_and_places(folder)
         made_for = replace(target_of(target, image, instance), single=single)
         weights = Weights("auto" if random else "pretrained", Path(weights_dir) if weights_dir else None)
@@ -140,10 +139,8 @@ def diff(folder: StrPath, one: str = "cpu", other: str = "fused", *, image: str 
     from triton_ensembles.building.difference import difference
     from triton_ensembles.triton.targets import CPU, target_of
 
-    for name in (one, other):
-        _refuse_unknown(name)
     folder, _ = _folder_and_places(folder)
-    old, new = (CPU if name == "cpu" else target_of(name, image) for name in (one, other))
+    old, new = (CPU if name == CPU.name else target_of(name, image) for name in (one, other))
     return difference(folder, old, new)
 
 
@@ -202,13 +199,6 @@ def measure(
             progress=progress,
         )
         return report
-
-
-def _refuse_unknown(target: str) -> None:
-    from triton_ensembles.triton.targets import NAMES
-
-    if target not in NAMES:
-        raise EnsembleError(f"there is no target {target!r}", cure=f"write {choices(NAMES)}")
 
 
 def _folder_and_places(folder: StrPath) -> tuple[Path, Places]:

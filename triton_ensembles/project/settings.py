@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.spelling import choices, nearest, suggestion
+from triton_ensembles.ground.spelling import choices, suggestion
 from triton_ensembles.ground.toml_tables import SETTINGS, line_naming, settings_of
 from triton_ensembles.triton.releases import check_image, check_instance, image_named
-from triton_ensembles.triton.targets import NAMES
+from triton_ensembles.triton.targets import check_target
 
 _SHOWN = "[tool.triton-ensembles]"
 _OTHERS = ("project", "check")  # which the search for a project, and check, read
@@ -29,14 +29,7 @@ def _instance(name: str) -> str:
     return name
 
 
-def _target(name: str) -> str:
-    if name not in NAMES:
-        meant = nearest(name, NAMES)
-        raise EnsembleError(f"'{name}' is not a target", cure=f"write {choices([meant] if meant else NAMES)}")
-    return name
-
-
-KEYS: Mapping[str, Callable[[str], str]] = {"image": _image, "instance": _instance, "target": _target}
+KEYS: Mapping[str, Callable[[str], str]] = {"image": _image, "instance": _instance, "target": check_target}
 """How the text of each key is read."""
 
 

@@ -15,6 +15,7 @@ the right Python: the one from a wheel, or that of NVIDIA's image of one release
 from dataclasses import dataclass, replace
 
 from triton_ensembles.ground.errors import UsageError
+from triton_ensembles.ground.spelling import choices, nearest
 from triton_ensembles.triton.destination import UNDECIDED, Destination
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.pip_server import VERSION, server_python
@@ -146,10 +147,14 @@ def _release(image: str) -> Release:
     return release
 
 
+def check_target(name: str) -> str:
+    """Return ``name``. Raises :class:`UsageError`: there is no such target."""
+    if name not in NAMES:
+        meant = nearest(name, NAMES)
+        raise UsageError(f"there is no target {name!r}", cure=f"write {choices([meant] if meant else NAMES)}")
+    return name
+
+
 def target_of(name: str, image: str = "", instance: str = "") -> Target:
     """The target that a command line names. Raises :class:`UsageError`."""
-    if name == "gpu":
-        return gpu(image, instance)
-    if name == "fused":
-        return fused(image, instance)
-    return cpu(image, instance)
+    return {"cpu": cpu, "gpu": gpu, "fused": fused}[check_target(name)](image, instance)
