@@ -138,7 +138,7 @@ def test_a_new_archive_needs_no_new_endpoint_and_errors_are_shown(
     run(deploy, uploaded.path, *DEPLOY)
     second = make_archive("second")
     run(upload, second.path, *NAME)
-    asked = run(invoke, second.key, *NAME, "--body", request(tmp_path, 7))
+    asked = run(invoke, second.path, *NAME, "--body", request(tmp_path, 7))
     assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"inputs": []}')

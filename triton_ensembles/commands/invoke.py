@@ -77,10 +77,10 @@ def invoke(
     """Send models of the endpoint their example requests and print the answers, waiting while a model is being loaded.
 
     A MODEL is a TargetModel as it is (my/model.tar.gz), or a name without a digest: bert_trt is the endpoint's
-    bert_trt-3009f6f36df9.tar.gz. If the endpoint has several of that name, it is the one in dist/TARGET, or else the
-    one that was uploaded last. Without any MODEL, all ensembles of the project that have an archive in dist/TARGET are
-    invoked, or what a single-model endpoint serves. One that does not answer does not stop the others; the exit code
-    is then 1.
+    bert_trt-3009f6f36df9.tar.gz, and so is the file that upload took. If the endpoint has several of that name, it is
+    the one in dist/TARGET, or else the one that was uploaded last. Without any MODEL, all ensembles of the project that
+    have an archive in dist/TARGET are invoked, or what a single-model endpoint serves. One that does not answer does
+    not stop the others; the exit code is then 1.
 
     \b
     --format json: {"answers": [{model, request, seconds, tries, content_type,
@@ -101,13 +101,17 @@ def invoke(
     failures = output_of.Failures(len(names), "did not answer", "models")
 
     def ask(name: str) -> None:
+        built = ""
+        if name.endswith(SUFFIX) and Path(name).is_file():
+            archive = read_archive(Path(name))
+            name, built = archive.name, archive.key
         if alone and name not in (alone, *archive_names(alone)):
             raise EnsembleError(f"{endpoint} is a single-model endpoint, of {alone}", cure="leave out MODEL")
-        key = alone
-        if not alone:
-            key = (
-                name if name.endswith(SUFFIX) else find_target_model(aws, endpoint, name, _built(places, target, name))
-            )
+        key = alone or (
+            name
+            if name.endswith(SUFFIX)
+            else find_target_model(aws, endpoint, name, built or _built(places, target, name))
+        )
         output_of.result(key, bold=True)
         for payload, example in sent.requests(places, name):
             answer = invoke_model(aws, endpoint, "" if alone else key, payload, say, patience)
