@@ -96,6 +96,16 @@ def test_a_load_that_takes_too_long_is_named(tmp_path: Path) -> None:
     assert line == "tritonserver was not ready after 20 s; it still loaded: hangs"
 
 
+def test_a_process_that_ends_while_its_config_is_completed_is_named(tmp_path: Path) -> None:
+    """Otherwise people wait five minutes for a package that crashes when it is imported, and read no reason."""
+    models = repository(tmp_path, {"dies": (CONFIG, DIES), **GOOD})
+    with pytest.raises(EnsembleError) as refused:
+        TritonServer(models).start()
+    (line,) = refused.value.message.splitlines()
+    said = "dies: its Python process ended, by a crash or an exit, while model.py was imported"
+    assert line == f"tritonserver waits for ever for a model: {said}"
+
+
 def test_a_load_that_will_never_end_is_refused_at_once(tmp_path: Path) -> None:
     """Otherwise people wait five minutes for what Triton has logged after a moment."""
     (line,) = refusal(repository(tmp_path, {"hangs": (CONFIG, None)}))

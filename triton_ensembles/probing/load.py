@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.server.ended_stubs import EndedStubs
 from triton_ensembles.server.repository_api import RepositoryApi
 from triton_ensembles.server.server_process import ServerProcess
 from triton_ensembles.triton.log import crash_reason, read_log
@@ -35,10 +36,12 @@ def wait_for_answer(
     connection: http.client.HTTPConnection, server: ServerProcess, seconds: float, start: int = 0, folder: Path = Path()
 ) -> None:
     """Wait until there is an answer to read, for a load of the model in ``folder``. Raises :class:`LostError`."""
-    limit = time.monotonic() + seconds
+    limit, ended = time.monotonic() + seconds, EndedStubs()
     while not select.select([connection.sock], [], [], _LOOK_SECONDS)[0]:
         if reason := crash(server) or (folder.name and server.stuck_load(start, folder)):
             raise LostError(reason)
+        if folder.name and (stuck := ended.stuck(server.pid, [folder.name])):
+            raise LostError(stuck[0])
         if time.monotonic() > limit:
             raise LostError(f"the load did not end within {seconds:.0f} s")
 

@@ -15,6 +15,7 @@ from typing import ClassVar, Self
 from triton_ensembles.ground import processes
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends import PACKAGES
+from triton_ensembles.server.ended_stubs import EndedStubs
 from triton_ensembles.server.home import Installation, find_home
 from triton_ensembles.server.leftovers import Leftovers
 from triton_ensembles.server.ports import LOOPBACK, Ports
@@ -97,6 +98,7 @@ class ServerProcess:
         self._progress = progress
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Lock()
+        self._ended_stubs = EndedStubs()
         self.known_as: dict[str, str] = {}  # folders in its words, by the names that people know them by
 
     @property
@@ -253,7 +255,9 @@ class ServerProcess:
                 return
             now = time.monotonic()
             if now - looked >= _LOOK_SECONDS:
-                stuck, before = server_log.never_loaded(server_log.read_log(self.written_log, self._log_start)), stuck
+                log = server_log.read_log(self.written_log, self._log_start)
+                ended = self._ended_stubs.stuck(self.pid, server_log.unfinished_loads(log))
+                stuck, before = server_log.never_loaded(log) or ended, stuck
                 if stuck and stuck == before:
                     raise self._failure("tritonserver waits for ever for a model", stuck)
                 looked = now
