@@ -19,7 +19,6 @@ from click.testing import CliRunner
 
 from checkout import ROOT
 from tests.endpoint.conftest import BUCKET, Deployer, ask
-from tests.endpoint.test_scaling import scalable
 from tests.hosting import archives
 from tests.processes import wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
@@ -97,9 +96,6 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
             with pytest.raises(ClientError, match="the endpoint server is shutting down; try again") as refused:
                 ask(runtime, name, "slow.tar.gz", 0)
             assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 503
-        scaling = local.client("application-autoscaling", retries={"total_max_attempts": 1})
-        with pytest.raises(ClientError, match=r"\(ServiceUnavailable\).*the endpoint server is shutting down"):
-            scaling.register_scalable_target(**scalable("e"), MinCapacity=1, MaxCapacity=2)
         gate.open()
         assert answer.result() == [2]
         assert wait_for_end(processes) == []

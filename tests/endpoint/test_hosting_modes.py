@@ -1,11 +1,7 @@
 """The container's variables in AWS's hosting modes of Triton, as its guide calls them by boto3."""
 
 import html
-import time
-from datetime import UTC, datetime, timedelta
 from typing import Any
-
-import pytest
 
 from tests.endpoint.conftest import BUCKET, Deployer, ask, page
 from tests.hosting.archives import ensemble, model
@@ -43,7 +39,7 @@ def test_variables_without_an_effect_are_warned_of(local: LocalEndpoint, deploye
     assert "did you mean SAGEMAKER_TRITON_LOG_VERBOSE?" in shown
     assert "SAGEMAKER_TRITON_ADDITIONAL_ARGS has no effect in release 22.12" in shown
     assert "MODEL_LOAD_GPU_LIMIT has no effect here: there is no GPU whose memory it could limit" in shown
-    assert "Triton's metrics are not published: that needs" in shown
+    assert "PUBLISH_METRICS_TO_CLOUDWATCH has no effect here" in shown
     assert "SAGEMAKER_PROGRAM" not in shown
 
 
@@ -60,42 +56,3 @@ def test_finer_metrics_are_kept_without_an_effect(local: LocalEndpoint, deployer
     deployer.endpoint("finer", "finer")
     assert ask(runtime, "finer", None, 2) == [4]
     assert "MetricsConfig is kept and has no effect here" in page(local)
-
-
-@pytest.mark.slow
-def test_tritons_metrics_come_into_the_namespace_that_the_variables_name(
-    local: LocalEndpoint, deployer: Deployer, runtime: Any
-) -> None:
-    """Counters by the minute, with the models of an ensemble apart, and nothing of other endpoints."""
-    published = {
-        NAMED: "pipe",
-        "SAGEMAKER_TRITON_ALLOW_METRICS": "true",
-        "SAGEMAKER_TRITON_PUBLISH_METRICS_TO_CLOUDWATCH": "true",
-        "SAGEMAKER_TRITON_METRIC_NAMESPACE": "Mine/Triton",
-    }
-    deployer.single_model("published", PIPE, Environment=published)
-    deployer.single_model("private", DOUBLE)
-    for _ in range(3):
-        ask(runtime, "published", None, 1)
-        ask(runtime, "private", None, 1)
-    cloudwatch = local.client("cloudwatch")
-
-    def published_requests() -> float:
-        """Of the model a, so far."""
-        now = datetime.now(UTC)
-        window = {"StartTime": now - timedelta(hours=1), "EndTime": now + timedelta(minutes=1), "Period": 7200}
-        name = {"Namespace": "Mine/Triton", "MetricName": "nv_inference_request_success"}
-        counters = cloudwatch.list_metrics(**name, Dimensions=[{"Name": "model", "Value": "a"}])["Metrics"]
-        found = [cloudwatch.get_metric_statistics(**metric, **window, Statistics=["Sum"]) for metric in counters]
-        return sum(point["Sum"] for statistics in found for point in statistics["Datapoints"])
-
-    until = time.monotonic() + 300
-    while (count := published_requests()) < 3:  # a minute may have ended before the last of them
-        assert time.monotonic() < until, "it has not been published within minutes"
-        time.sleep(1)
-    assert count == 3
-    listed = cloudwatch.list_metrics(Namespace="Mine/Triton")["Metrics"]
-    values = [{each["Value"] for each in metric["Dimensions"]} for metric in listed]
-    assert all("published" in of_one for of_one in values)
-    assert {"pipe", "a", "b"} <= set().union(*values)
-    assert all(metric["MetricName"].startswith("nv_") for metric in listed)

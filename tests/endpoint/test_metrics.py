@@ -1,8 +1,6 @@
 """What is counted: at /metrics, in CloudWatch's API, and how it is added up."""
 
-import asyncio
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,12 +14,9 @@ from tests.endpoint.conftest import Deployer, ask, in_service, page, refused
 from tests.hosting import archives
 from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.metrics import publishing
 from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
-from triton_ensembles.endpoint.metrics.publishing import TritonPublisher
 from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
-from triton_ensembles.hosting import triton_metrics as triton
-from triton_ensembles.hosting.triton_metrics import Source, step_times
+from triton_ensembles.hosting.triton_metrics import step_times
 from triton_ensembles.sagemaker.metric_names import METRICS
 
 
@@ -69,41 +64,6 @@ def test_archives_with_equal_insides_are_counted_apart(deployer: Deployer, local
         success = "nv_inference_request_success_total"
         wait_until(lambda: values_of(samples(local, "twins"), success, **step) == [times])  # noqa: B023
     assert one(found, "sagemaker_LoadedModelCount", instance="0") == 2
-
-
-def test_a_minute_that_fails_does_not_end_the_publishing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise no metrics come any more, and the server stops before its endpoints have."""
-    monkeypatch.setattr(publishing, "MINUTE", 0.01)
-    read: list[int] = []
-
-    def sources() -> Iterator[Source]:
-        read.append(1)
-        if len(read) == 1:
-            raise RuntimeError("an endpoint is being replaced")
-        yield from ()
-
-    async def publish() -> None:
-        publisher = TritonPublisher(triton.TritonMetrics(), sources, MinuteStatistics())
-        publisher.begin()
-        async with asyncio.timeout(30):
-            while len(read) < 3:
-                await asyncio.sleep(0.01)
-        await publisher.close()
-
-    asyncio.run(publish())
-
-
-def test_counters_are_differences_and_what_is_no_number_or_no_metric_of_triton_is_left_out() -> None:
-    """A restarted server begins again at 0; a custom metric would cost money on AWS."""
-    minutes = MinuteStatistics()
-    publisher = TritonPublisher(triton.TritonMetrics(), lambda: iter(()), minutes)
-    labels = 'endpoint="e",variant="v",instance="0",target_model="m",model="a",version="1"'
-    for count in (5, 7, 2):
-        text = f"# TYPE nv_count counter\nnv_count{{{labels}}} {count}\n# TYPE own gauge\nown{{{labels}}} 1\n"
-        publisher.record(f"{text}# TYPE nv_gauge gauge\nnv_gauge{{{labels}}} NaN\n", {("e", "v"): "Mine"})
-    data = [datum for namespace, data in minutes.take().items() for datum in data if namespace == "Mine"]
-    assert {datum["MetricName"] for datum in data} == {"nv_count"}
-    assert sum(datum["StatisticValues"]["Sum"] for datum in data) == 5 + 2 + 2
 
 
 def test_errors_of_the_container_are_counted_and_mistyped_models_get_no_series(

@@ -98,7 +98,6 @@ STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-0
         ("monitoring", "/", None, f"{STATISTICS}&StartTime=yesterday&Statistics.member.1=Sum", "<Code>InvalidRequest<"),
         ("sts", "/", None, "Action=FlyToTheMoon&Version=2011-06-15", "<Code>InvalidRequest<"),
         ("monitoring", "/", "GraniteServiceVersion20100801.ListMetrics", '"text"', '"SerializationException"'),
-        ("application-autoscaling", "/", "AnyScaleFrontendService.X", "{}", '"NotSupportedLocally"'),
         ("s3", f"/{BUCKET}?delete", None, "<Delete>" * 50_000, "<Code>InvalidRequest<"),
         ("s3", f"/{BUCKET}?cors", None, "<CORSConfiguration>x</CORSConfiguration>", "<Code>InvalidRequest<"),
         ("s3", f"/{BUCKET}?lifecycle", None, "<a/>", "<Code>"),

@@ -2,14 +2,12 @@
 
 import asyncio
 import itertools
-from functools import cache
 
 import aiohttp
 import boto3
 from aiohttp import web
 from botocore.config import Config
 
-from triton_ensembles.endpoint.api.autoscaling import AutoscalingApi
 from triton_ensembles.endpoint.api.configs import Configs
 from triton_ensembles.endpoint.api.endpoints import Endpoints
 from triton_ensembles.endpoint.api.models import Models
@@ -22,12 +20,10 @@ from triton_ensembles.endpoint.aws_services.forward import Forward
 from triton_ensembles.endpoint.aws_services.process import Backing
 from triton_ensembles.endpoint.endpoint_state import Endpoint, Status
 from triton_ensembles.endpoint.events import RecentEvents
-from triton_ensembles.endpoint.metrics.publishing import TritonPublisher
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.router import Router
 from triton_ensembles.endpoint.running import RunningEndpoint
-from triton_ensembles.endpoint.scaling.autoscaler import Autoscaler
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.endpoint.variants.context import Context
 from triton_ensembles.endpoint.variants.spec import VariantPlan
@@ -39,33 +35,32 @@ _PUT_AT_ONCE = 500  # metrics of one PutMetricData
 
 
 class Platform:
-    """Everything behind the URL that it listens on; moto serves S3, CloudWatch and STS as ``backing``, which
-    ``session`` is for."""
+    """Everything behind the URL that it listens on; moto serves the other services as ``backing``, which ``session``
+    is for."""
 
     def __init__(self, settings: Settings, url: str, backing: Backing, session: aiohttp.ClientSession) -> None:
         self._settings = settings
         self._forward = Forward(session, backing.url)
         # Of moto, which accepts any credentials.
         moto = RunningEndpoint(backing.url, settings.region)
-        self._client = cache(lambda service: backing.admit(moto.client(service, max_pool_connections=_CONNECTIONS)))
+        self._cloudwatch = backing.admit(moto.client("cloudwatch"))
         self._events = RecentEvents()
         self._metrics = Metrics()
         config = Config(max_pool_connections=_CONNECTIONS)
-        s3 = boto3.client("s3", endpoint_url=settings.s3_url, config=config) if settings.s3_url else self._client("s3")
-        self._objects = S3Objects(s3)
+        if settings.s3_url:
+            self._objects = S3Objects(boto3.client("s3", endpoint_url=settings.s3_url, config=config))
+        else:
+            self._objects = S3Objects(backing.admit(moto.client("s3", max_pool_connections=_CONNECTIONS)))
         self._numbers = itertools.count(1)
         self._publishing = asyncio.Lock()
         tags = Tags()
         models = Models(settings, tags)
         configs = Configs(settings, tags, models)
         self.endpoints = Endpoints(settings, tags, configs, self._make_endpoint, self._metrics.forget_endpoint)
-        self._autoscaler = Autoscaler(self._client, self._publish, self.endpoints.find)
         self._pages = Pages(url, self.endpoints, self._metrics, self._events)
-        self._publisher = TritonPublisher(self._pages.triton, self._pages.sources, self._metrics.minutes)
         self.router = Router(
             ControlPlane(models, configs, self.endpoints, tags),
             Runtime(settings, self.endpoints.find, self._metrics),
-            AutoscalingApi(session, backing.url, settings.region, self._autoscaler),
             self._forward_to_moto,
             self._pages,
         )
@@ -73,11 +68,7 @@ class Platform:
     async def stop(self) -> None:
         """Let running requests end, and stop all endpoints."""
         self._pages.close()
-        try:
-            await self._autoscaler.close()
-            await self._publisher.close()
-        finally:
-            await self.endpoints.stop()
+        await self.endpoints.stop()
 
     def _make_endpoint(self, name: str, arn: str) -> Endpoint:
         def make_variant(plan: VariantPlan) -> Variant:
@@ -94,8 +85,6 @@ class Platform:
             instances = [(name, instance) for name, status in running.items() for instance in status]
             models = {(name, model.target_model) for name, instance in instances for model in instance.models}
             kept = {(name, str(instance.index)) for name, instance in instances}
-            if any(variant.plan.spec.metric_namespace for variant in endpoint.running):
-                self._publisher.begin()
             self._metrics.prometheus.keep(endpoint.name, models | {(name, "") for name in running}, kept)
 
     async def _forward_to_moto(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -110,7 +99,7 @@ class Platform:
     async def _publish(self) -> None:
         """Send moto's CloudWatch the statistics since the last time, now that they are requested."""
         async with self._publishing:
-            put = self._client("cloudwatch").put_metric_data
+            put = self._cloudwatch.put_metric_data
             for namespace, statistics in self._metrics.minutes.take().items():
                 for start in range(0, len(statistics), _PUT_AT_ONCE):
                     part = statistics[start : start + _PUT_AT_ONCE]

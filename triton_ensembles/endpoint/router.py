@@ -10,7 +10,6 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
-from triton_ensembles.endpoint.api.autoscaling import AutoscalingApi
 from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally
 from triton_ensembles.endpoint.api.operations import ControlPlane
 from triton_ensembles.endpoint.api.refusal import refusal
@@ -23,17 +22,16 @@ from triton_ensembles.hosting.request_body import Body, BodyTooLarge
 
 _log = logging.getLogger(__name__)
 _FORM_BYTES = 1 << 20
-_MOTO = ("s3", "sts", "monitoring")
+_MOTO = ("s3", "sts", "monitoring", "application-autoscaling")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True)
 class Router:
-    """Passes each request on to its handler; ``moto`` is that of S3, STS and CloudWatch."""
+    """Passes each request on to its handler; ``moto`` is that of S3, STS, CloudWatch and Application Auto Scaling."""
 
     control: ControlPlane
     runtime: Runtime
-    scaling: AutoscalingApi
     moto: Handler
     pages: Pages
 
@@ -68,8 +66,6 @@ class Router:
     def _handler(self, request: web.BaseRequest, service: str | None) -> Handler:
         if service == "sagemaker" or (service is None and "X-Amz-Target" in request.headers):
             return self.control.handle if "X-Amz-Target" in request.headers else self.runtime.handle
-        if service == "application-autoscaling":
-            return self.scaling.handle
         if service in _MOTO:
             return self.moto
         if service is not None:

@@ -43,7 +43,6 @@ class Source:
     labels: Mapping[str, str]  # added to each line
     target_models: Mapping[str, str]  # of the archives that it has loaded, by hash
     single: bool  # whether the one target model is all that it ever has
-    namespace: str = ""  # of CloudWatch, where its metrics are to be; "" for none
 
 
 @dataclass

@@ -67,14 +67,6 @@ def honored(environment: Mapping[str, str], release: Release) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in variables() or is_known(name, release)}
 
 
-def published_namespace(environment: Mapping[str, str], release: Release) -> str:
-    """The namespace of CloudWatch to which the container of this release publishes Triton's metrics; "" for none."""
-    switches = (environment.get(ALLOW_METRICS), environment.get(PUBLISH_METRICS))
-    namespace = environment.get(METRIC_NAMESPACE, "")
-    is_on = switches == ("true", "true") and is_known(METRIC_NAMESPACE, release)
-    return namespace if is_on and _NAMESPACE.fullmatch(namespace) else ""
-
-
 def variable_faults(environment: Mapping[str, str], release: Release) -> list[EnsembleError]:
     """Return what the container of this release would silently ignore: variables that are unknown, misspelt, or of a
     later release; and a value of SAGEMAKER_TRITON_INFERENCE_TYPE with which it does not start. Each has its cure."""

@@ -1,8 +1,4 @@
-"""InvokeEndpoint and InvokeEndpointWithResponseStream, in the shapes of botocore's sagemaker-runtime model.
-
-POST /endpoints/{EndpointName}/invocations
-POST /endpoints/{EndpointName}/invocations-response-stream
-"""
+"""InvokeEndpoint in the shapes of botocore's sagemaker-runtime model: POST /endpoints/{EndpointName}/invocations"""
 
 import json
 import re
@@ -17,7 +13,6 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
-from triton_ensembles.endpoint.api import response_stream
 from triton_ensembles.endpoint.api.validation import operation_model, string_faults, summary
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.metrics.record import Call, Metrics
@@ -29,8 +24,7 @@ from triton_ensembles.hosting.request import Invocation
 from triton_ensembles.hosting.request_body import Body, BodyTooLarge
 from triton_ensembles.sagemaker.contract import LARGEST_BODY
 
-_PATH = re.compile(r"/endpoints/(?P<name>[^/?]*)/(?P<operation>[^/?]*)/?")
-_INVOKE, _STREAM = "invocations", "invocations-response-stream"
+_PATH = re.compile(r"/endpoints/(?P<name>[^/?]*)/invocations/?")
 _WHOLE_BYTES = 256 * 1024  # smaller bodies are read whole, which is faster, and can be sent a second time
 _PASSED = {"ContentType", "Accept", "CustomAttributes", "InferenceId"}  # to the container, as they are
 _SUPPORTED = {"EndpointName", "Body", "TargetModel", "TargetVariant", *_PASSED}
@@ -54,7 +48,7 @@ _HEADERS, _CONSTRAINTS = _header_members()
 
 @dataclass(frozen=True)
 class Runtime:
-    """Answers InvokeEndpoint, and InvokeEndpointWithResponseStream in one part: Triton's port has no other."""
+    """Answers InvokeEndpoint. Triton's port for SageMaker gives each answer at once, so nothing is streamed."""
 
     settings: Settings
     find: Callable[[str], Endpoint | None]
@@ -77,7 +71,7 @@ class Runtime:
         return response
 
     async def _answer(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
-        name, operation, parameters = _read(request)
+        name, parameters = _read(request)
         endpoint = self.find(name)
         if endpoint is None:
             raise ValidationError(f"Endpoint {name} of account {ACCOUNT} not found.")
@@ -95,8 +89,6 @@ class Runtime:
             variant = _choose(endpoint, parameters, call)
         reply = await variant.invoke(invocation)
         call.model_status, call.model_seconds = reply.status, reply.model_seconds
-        if operation == _STREAM:
-            return await response_stream.send(request, reply, call.variant, str(uuid.uuid4()))
         added = {"x-Amzn-Invoked-Production-Variant": call.variant, "x-amzn-RequestId": str(uuid.uuid4())}
         return await send(request, reply, {**reply.headers, **added})
 
@@ -107,10 +99,10 @@ def _choose(endpoint: Endpoint, parameters: Mapping[str, str], call: Call) -> Va
     return variant
 
 
-def _read(request: web.BaseRequest) -> tuple[str, str, dict[str, str]]:
-    """EndpointName, the end of the path, and the other members, validated. Raises ValidationError."""
+def _read(request: web.BaseRequest) -> tuple[str, dict[str, str]]:
+    """Return EndpointName and the other members, validated. Raises ValidationError."""
     match = _PATH.fullmatch(request.rel_url.raw_path)
-    if match is None or match["operation"] not in (_INVOKE, _STREAM) or request.method != "POST":
+    if match is None or request.method != "POST":
         raise ValidationError(
             f"{request.method} {request.rel_url.raw_path} is not supported locally", cure="use InvokeEndpoint"
         )
@@ -125,7 +117,7 @@ def _read(request: web.BaseRequest) -> tuple[str, str, dict[str, str]]:
     for member in members:
         if member not in _SUPPORTED:
             raise ValidationError(f"{member} is not supported locally")
-    return name, match["operation"], members
+    return name, members
 
 
 @lru_cache(4096)  # most requests of a client differ only in the body

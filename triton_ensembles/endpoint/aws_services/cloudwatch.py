@@ -1,4 +1,4 @@
-"""Refuses what moto's CloudWatch would take without an effect: percentiles, and alarms that call scaling policies.
+"""Refuses what moto's CloudWatch would take without an effect: percentiles.
 
 Expressions it answers with nothing, and a period of 0 s it never ends to count. A metric with two dimensions it lists
 once for each of its values.
@@ -18,7 +18,6 @@ from triton_ensembles.endpoint.aws_services.fault import Fault
 _STATISTICS = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
 _SHORT_PERIODS = (1, 5, 10, 20, 30)  # seconds; longer ones are whole minutes
 _MOST_POINTS = 1440  # of one GetMetricStatistics
-_ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
 def install() -> None:
@@ -79,7 +78,3 @@ def _check(operation: str, parameters: dict[str, Any]) -> None:
         if statistic not in (None, *_STATISTICS):
             cure = f"ask for {', '.join(_STATISTICS)}; the status page has p50, p90 and p99 of each model"
             raise NotSupportedLocally(f"the statistic {statistic} of CloudWatch", cure)
-    actions = [arn for name in _ACTIONS for arn in parameters.get(name) or []]
-    if operation == "PutMetricAlarm" and any(":scalingPolicy:" in arn for arn in actions):
-        cure = "use a policy of the type TargetTrackingScaling"
-        raise NotSupportedLocally("an alarm that calls a scaling policy", cure)

@@ -140,7 +140,6 @@ class Pages:
                                 if target_models is None or model.target_model in target_models
                             },
                             single,
-                            running.plan.spec.metric_namespace,
                         )
 
 

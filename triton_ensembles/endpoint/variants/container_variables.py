@@ -3,13 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from triton_ensembles.endpoint.variants.spec import ContainerSpec
-from triton_ensembles.triton.sagemaker_variables import (
-    ALLOW_METRICS,
-    METRIC_NAMESPACE,
-    MULTI_MODEL,
-    PUBLISH_METRICS,
-    variables,
-)
+from triton_ensembles.triton.sagemaker_variables import MULTI_MODEL, variables
 
 # Those that docker/sagemaker/serve has otherwise: the verbose log takes some kilobytes for each request, and a load
 # takes one of the threads (of which the server has 8) for itself.
@@ -23,9 +17,6 @@ def container_variables(environment: Mapping[str, str], *, multi_model: bool) ->
 
 def without_effect(spec: ContainerSpec) -> Iterator[str]:
     """Yield a sentence for each variable that works on AWS, and not on this machine."""
-    if PUBLISH_METRICS in spec.environment and not spec.metric_namespace:
-        needed = f"{PUBLISH_METRICS}=true, {ALLOW_METRICS}=true and {METRIC_NAMESPACE}"
-        yield f"Triton's metrics are not published: that needs {needed}"
     for name in spec.environment:
         if (variable := variables().get(name)) and variable.here:
             yield f"{name} has no effect here: {variable.here}"

@@ -6,7 +6,6 @@ from typing import Literal
 
 from triton_ensembles.hosting.budgets import Budgets
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.sagemaker_variables import published_namespace
 
 Mode = Literal["SingleModel", "MultiModel"]
 CacheSetting = Literal["Enabled", "Disabled"]
@@ -35,11 +34,6 @@ class ContainerSpec:
     def release(self) -> tuple[int, int]:
         """The release in the image's name, such as (24, 9); that of the server on this machine if there is none."""
         return Destination(image=self.image).release
-
-    @property
-    def metric_namespace(self) -> str:
-        """The namespace of CloudWatch to which the container publishes Triton's metrics; "" for none."""
-        return published_namespace(self.environment, self.release)
 
     def object_url(self, target_model: str) -> str:
         """The URL of the archive ``target_model``: AWS concatenates the two strings.
