@@ -149,36 +149,6 @@ def test_percentiles_expressions_and_odd_periods_are_refused_with_the_cure(local
     assert code == "InvalidParameterCombination" and "exceeds the limit of 1440" in message
 
 
-def test_periods_begin_with_the_start_time_rounded_down_as_on_aws(local: LocalEndpoint) -> None:
-    cloudwatch = local.client("cloudwatch")
-    start = (datetime.now(UTC) - timedelta(minutes=30)).replace(second=34, microsecond=250_000)
-    minute = start.replace(second=0, microsecond=0)
-    named = {"MetricName": "M", "Dimensions": [{"Name": "A", "Value": "a"}, {"Name": "B", "Value": "b"}]}
-    for seconds in (10, 50, 70, 290, 310, 900):
-        datum = named | {"Value": 1.0, "Timestamp": minute + timedelta(seconds=seconds)}
-        cloudwatch.put_metric_data(Namespace="aligned", MetricData=[datum])
-    metric = {"Namespace": "aligned", **named}
-    assert cloudwatch.list_metrics(Namespace="aligned")["Metrics"] == [metric]
-
-    def periods(period: int, end: int = 1000) -> dict[int, float]:
-        """The values by the second in which their period begins, which are those of both calls."""
-        window = {"StartTime": start, "EndTime": minute + timedelta(seconds=end)}
-        points = cloudwatch.get_metric_statistics(**metric, **window, Period=period, Statistics=["Sum"])["Datapoints"]
-        sums = {int((point["Timestamp"] - minute).total_seconds()): point["Sum"] for point in points}
-        query = {"Id": "q", "MetricStat": {"Metric": metric, "Period": period, "Stat": "Sum"}}
-        (result,) = cloudwatch.get_metric_data(MetricDataQueries=[query], **window)["MetricDataResults"]
-        moments = [int((moment - minute).total_seconds()) for moment in result["Timestamps"]]
-        assert dict(zip(moments, result["Values"], strict=True)) == sums
-        return sums
-
-    assert periods(60) == {0: 2, 60: 1, 240: 1, 300: 1, 900: 1}
-    assert periods(300) == {0: 4, 300: 1, 900: 1}
-    assert periods(3600) == {0: 6}
-    assert periods(30, 300) == {30: 1, 60: 1, 270: 1}
-    assert periods(10, 70) == {50: 1}
-    assert periods(60, 40) == {0: 1}
-
-
 def test_values_are_published_once_by_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
     minutes = MinuteStatistics()
     for now, values in ((59.9, [1.0]), (130.0, [7.0, 0.0, 3.0, 7.0]), (400.0, [1000.0])):

@@ -1,15 +1,12 @@
 """Refuses what moto's CloudWatch would take without an effect: percentiles.
 
-Expressions it answers with nothing, and a period of 0 s it never ends to count. A metric with two dimensions it lists
-once for each of its values.
+Expressions it answers with nothing, and a period of 0 s it never ends to count.
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import Any
 
-from moto.cloudwatch.models import CloudWatchBackend, MetricDatumBase, Statistics
 from moto.core.responses import BaseResponse
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
@@ -21,36 +18,15 @@ _MOST_POINTS = 1440  # of one GetMetricStatistics
 
 
 def install() -> None:
-    """Make moto refuse it, align periods, and list each metric once, in this process."""
+    """Make moto refuse it, in this process."""
     parse = BaseResponse.parse_parameters
-    statistics = CloudWatchBackend.get_metric_statistics
 
     def parse_parameters(self: Any, request: Any) -> None:
         parse(self, request)
         if self.boto3_service_name == "cloudwatch":
             _check(self._get_action(), self.params)
 
-    def get_metric_statistics(self: Any, *metric: Any, **by: Any) -> list[Statistics]:
-        *name, start, end, seconds, stats = metric
-        period = timedelta(seconds=seconds)
-        periods: dict[datetime, Statistics] = {}
-        for whole in statistics(self, *name, start, end, 1 << 30, stats, **by):  # in one period
-            for datum in whole.metric_data:
-                begin = start + (datum.timestamp - start) // period * period
-                periods.setdefault(begin, Statistics(stats, begin, whole.unit)).metric_data.append(datum)
-        return list(periods.values())
-
-    def get_filtered_metrics(self: Any, name: str, namespace: str, dimensions: Any) -> list[MetricDatumBase]:
-        metrics: dict[object, MetricDatumBase] = {}
-        for datum in self.get_all_metrics():
-            if datum.filter(namespace=namespace, name=name, dimensions=dimensions):
-                labels = frozenset((dimension.name, dimension.value) for dimension in datum.dimensions)
-                metrics.setdefault((datum.namespace, datum.name, labels), datum)
-        return list(metrics.values())
-
     BaseResponse.parse_parameters = parse_parameters
-    CloudWatchBackend.get_filtered_metrics = get_filtered_metrics
-    CloudWatchBackend.get_metric_statistics = get_metric_statistics
 
 
 def _check(operation: str, parameters: dict[str, Any]) -> None:

@@ -1,11 +1,10 @@
-"""UploadPartCopy as S3 has it: moto neither heeds the conditions on the source nor looks at the range.
+"""UploadPartCopy as S3 has it: moto does not heed the conditions on the source.
 
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPartCopy.html
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -13,9 +12,6 @@ from moto.s3.responses import S3Response
 
 from triton_ensembles.endpoint.aws_services.fault import Fault
 
-_RANGE = re.compile(r"bytes=(?P<first>\d+)-(?P<last>\d+)")
-_LARGEST = 5 << 30  # bytes of one part
-_LEAST_FOR_RANGE = 5 << 20
 _IF = "x-amz-copy-source-if-"
 
 
@@ -24,9 +20,7 @@ def install() -> None:
     copy = S3Response.upload_part_copy
 
     def upload_part_copy(self: Any) -> Any:
-        source = _source(self)
-        _check_conditions(self.headers, source)
-        _check_range(self.headers.get("x-amz-copy-source-range"), source.contentsize)
+        _check_conditions(self.headers, _source(self))
         return copy(self)
 
     S3Response.upload_part_copy = upload_part_copy
@@ -52,19 +46,3 @@ def _check_conditions(headers: Any, source: Any) -> None:
     if etag is not None and etag.strip('"') not in (source.etag.strip('"'), "*"):
         message = "At least one of the pre-conditions you specified did not hold"
         raise Fault("PreconditionFailed", message, 412)
-
-
-def _check_range(text: str | None, size: int) -> None:
-    first, last = 0, size - 1
-    if text is not None:
-        match = _RANGE.fullmatch(text)
-        if not match or int(match["first"]) > int(match["last"]):
-            raise Fault("InvalidArgument", "The x-amz-copy-source-range value must be of the form bytes=first-last")
-        first, last = int(match["first"]), int(match["last"])
-        if last >= size:
-            raise Fault("InvalidArgument", f"Range specified is not valid for source object of size: {size}")
-        if size <= _LEAST_FOR_RANGE:
-            raise Fault("InvalidRequest", "The specified copy source is too small for a range: it has at most 5 MiB.")
-    if last - first >= _LARGEST:
-        message = f"The specified copy source is larger than the maximum allowable size for a copy source: {_LARGEST}"
-        raise Fault("InvalidRequest", message)

@@ -1,21 +1,18 @@
-"""The bodies of uploads: freed from the chunks that SDKs sign one by one, and compared with the client's checksums.
+"""The bodies of uploads, freed from the chunks that SDKs sign one by one.
 
-moto decodes two of the four kinds of chunks, stores what of a body that breaks off has come, and compares nothing. The
-format: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html
+moto decodes two of the four kinds of chunks, and stores what of a body that breaks off has come. The format:
+https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 import re
 from collections.abc import Iterator
 from typing import IO, Any
 
 from typing_extensions import Buffer
 
-from triton_ensembles.endpoint.aws_services.checksums import CHECKSUMS, compute_checksum
+from triton_ensembles.endpoint.aws_services.checksums import compute_checksum
 from triton_ensembles.endpoint.aws_services.disk import Stored
 from triton_ensembles.endpoint.aws_services.fault import Fault
 
@@ -24,7 +21,6 @@ _TRAILER = re.compile(rb"(?P<name>x-amz-checksum-[a-z0-9]+):[ \t]*(?P<value>[^\r
 _CHUNK = 1 << 20
 _KIND = "HTTP_X_AMZ_CONTENT_SHA256"
 _CODING = "HTTP_CONTENT_ENCODING"
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _INCOMPLETE = "You did not provide the number of bytes specified by the Content-Length HTTP header"
 
 
@@ -40,7 +36,6 @@ def received(stream: IO[bytes], environ: dict[str, Any]) -> bytes | Stored:
         codings = [coding.strip() for coding in environ.get(_CODING, "").split(",")]
         environ[_CODING] = ",".join(coding for coding in codings if coding.lower() != "aws-chunked")
     body = stored.viewed()
-    _compare(body, environ)
     algorithm = environ.get("HTTP_X_AMZ_SDK_CHECKSUM_ALGORITHM", "").upper()
     if algorithm and (header := f"HTTP_X_AMZ_CHECKSUM_{algorithm}") not in environ:  # moto would search the body for it
         environ[header] = compute_checksum(body, algorithm).decode()
@@ -64,25 +59,3 @@ def _pieces(body: Buffer, environ: dict[str, Any]) -> Iterator[memoryview]:
         yield view[head.end() : head.end() + size]
     for trailer in _TRAILER.finditer(body, head.end()):
         environ["HTTP_" + trailer["name"].decode().upper().replace("-", "_")] = trailer["value"].decode("latin-1")
-
-
-def _compare(body: Buffer, environ: dict[str, Any]) -> None:
-    digest = environ.get(_KIND, "")
-    if _DIGEST.fullmatch(digest) and hashlib.sha256(body).hexdigest() != digest:
-        raise Fault("XAmzContentSHA256Mismatch", "The provided 'x-amz-content-sha256' header does not match the body.")
-    checksum = environ.get("HTTP_CONTENT_MD5")
-    if checksum and _decoded(checksum, 16) != hashlib.md5(body, usedforsecurity=False).digest():
-        raise Fault("BadDigest", "The Content-MD5 you specified did not match what we received.")
-    for name, compute in CHECKSUMS.items():
-        if (checksum := environ.get(f"HTTP_X_AMZ_CHECKSUM_{name}")) and _decoded(checksum, None) != compute(body):
-            raise Fault("BadDigest", f"The {name} you specified did not match the calculated checksum.")
-
-
-def _decoded(text: str, length: int | None) -> bytes:
-    try:
-        digest = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        digest = b""
-    if not digest or len(digest) != (length or len(digest)):
-        raise Fault("InvalidDigest", "The checksum you specified is not valid.")
-    return digest
