@@ -1,5 +1,6 @@
 """The command `endpoint`: what it prints, what it refuses, and that it leaves nothing behind."""
 
+import asyncio
 import os
 import secrets
 import shutil
@@ -24,7 +25,7 @@ from tests.processes import wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.server import run_endpoint
+from triton_ensembles.endpoint.server import serve_endpoint
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
@@ -194,7 +195,7 @@ def test_a_url_of_no_server_is_refused(tmp_path: Path, url: str, monkeypatch: py
 
 def test_a_port_that_is_too_large_is_no_port(tmp_path: Path) -> None:
     with pytest.raises(EnsembleError, match=r"70000 of 127.0.0.1 cannot be used: ports are numbers from 0 to 65535"):
-        run_endpoint(Settings(tmp_path, 70000), print, print)
+        asyncio.run(serve_endpoint(Settings(tmp_path, 70000), print, print))
     with pytest.raises(EnsembleError, match=r"70000 \(http\) is not a port; choose a port from 1 to 65535"):
         Ports(http=70000).refuse_busy(["http"])
 

@@ -120,9 +120,11 @@ def endpoint(names: tuple[str, ...], settings: Settings, *, single: bool, chosen
                 threading.Thread(target=create, args=(url,), daemon=True).start()
 
         keep()
-        from triton_ensembles.endpoint.server import run_endpoint  # takes a second, which --help need not
+        import uvloop
 
-        run_endpoint(settings, ready, lambda: click.echo("\nstopping: waiting for running requests"))
+        from triton_ensembles.endpoint.server import serve_endpoint  # takes a second, which --help need not
+
+        uvloop.run(serve_endpoint(settings, ready, lambda: click.echo("\nstopping: waiting for running requests")))
     if failures:
         raise failures[0]
     click.echo("stopped")

@@ -1,7 +1,6 @@
 """``host`` on the command line."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +143,9 @@ def host(source: str, settings: Settings, preload: str, table: Path | None, s3_u
             f"WARNING: whoever reaches {settings.bind} may use every model; --token-file keeps others out", err=True
         )
     options.warn_of_open_ports(settings.server)
-    from triton_ensembles.host.gateway.application import Gateway  # takes a second, which --help need not
-    from triton_ensembles.host.server import run_host
+    import uvloop
+
+    from triton_ensembles.host.server import serve_host  # takes a second, which --help need not
     from triton_ensembles.hosting.keeper import keep
 
     settings.root.mkdir(parents=True, exist_ok=True)
@@ -165,8 +165,10 @@ def host(source: str, settings: Settings, preload: str, table: Path | None, s3_u
         click.echo(f"  infer    {url}/v2/models/NAME/infer\n  models   curl -X POST {url}/v2/repository/index")
         click.echo(f"  metrics  {url}/metrics\n  logs     {shown(settings.logs)}\nCtrl-C stops it")
 
-    gateway = partial(Gateway, chosen)
-    run_host(settings, catalog, objects, gateway, names, ready, lambda text: click.echo(f"WARNING: {text}", err=True))
+    def warn(text: str) -> None:
+        click.echo(f"WARNING: {text}", err=True)
+
+    uvloop.run(serve_host(settings, catalog, objects, chosen, names, ready, warn))
     click.echo("stopped")
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import aiohttp
-import uvloop
 
 from triton_ensembles.endpoint.aws_services.process import s3_process
 from triton_ensembles.endpoint.platform import Platform
@@ -12,20 +11,16 @@ from triton_ensembles.hosting.http_server import answering, listen, stop_signals
 from triton_ensembles.server.ports import LOOPBACK
 
 
-def run_endpoint(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
+async def serve_endpoint(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; then let running requests end and remove everything but the logs.
 
-    Raises EnsembleError when another process uses the port or the working folder, or the tritonserver is missing.
+    To be run in the main thread, which outlives all tritonservers: the kernel ends them with the thread that started
+    them. Raises EnsembleError when another process uses the port or the working folder, or the tritonserver is missing.
 
     Args:
         ready: called with the URL as soon as the server answers.
         stopping: called when the signal has arrived.
     """
-    # In the main thread, which outlives all tritonservers: the kernel ends them with the thread that started them.
-    uvloop.run(_serve(settings, ready, stopping))
-
-
-async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
     stop_requested = stop_signals()
     s3 = settings.scratch / "s3"
     with listen(LOOPBACK, settings.port, "--port") as listener:

@@ -10,13 +10,14 @@ import json
 import logging
 import re
 from collections.abc import Awaitable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote
 
 from aiohttp import web
 from prometheus_client import generate_latest
 
 from triton_ensembles.ground.web_pages import INERT, why_refused
+from triton_ensembles.host.gateway.application import Gateway
 from triton_ensembles.host.names import described, renamed
 from triton_ensembles.host.page import page
 from triton_ensembles.host.refusal import RETRY, Refused
@@ -46,24 +47,15 @@ _PATHS = "/v2/models/NAME/infer, /v2/models/NAME, /v2/repository/index, /v2/heal
 T = TypeVar("T")
 
 
-class SageMaker(Protocol):
-    """What answers the two paths of SageMaker's contract. Raises Refused."""
-
-    largest_body: int  # bytes of an invocation
-
-    async def ping(self) -> web.Response: ...
-    async def invoke(self, request: web.BaseRequest, reading: Awaitable[bytes]) -> web.StreamResponse: ...
-
-
 class Application:
     """Answers requests. Models of the room are loaded for them."""
 
-    def __init__(self, settings: Settings, token: str, room: Room, report: HostReport, sagemaker: SageMaker) -> None:
+    def __init__(self, settings: Settings, token: str, room: Room, report: HostReport, gateway: Gateway) -> None:
         self._settings = settings
         self._token = token.encode()
         self._room = room
         self._report = report
-        self._sagemaker = sagemaker
+        self._gateway = gateway
         self._under_way = 0
         self.stopping = False
 
@@ -95,7 +87,7 @@ class Application:
             return web.Response(status=200 if up else 503)
         if path == "/ping":
             _only(request, "GET")
-            return await self._sagemaker.ping()
+            return await self._gateway.ping()
         sent = request.headers.get("Authorization", "").encode()
         if self._token and not hmac.compare_digest(sent, b"Bearer " + self._token):
             cure = "send the token of --token-file as Authorization: Bearer TOKEN"
@@ -148,7 +140,7 @@ class Application:
             return await self._change(request, unquote(match["name"]), match["verb"])
         if path == "/invocations":
             _only(request, "POST")
-            return await self._sagemaker.invoke(request, self._in_time(self._whole(request)))
+            return await self._gateway.invoke(request, self._in_time(self._whole(request)))
         raise Refused(404, f"there is no {path[:200]}; there are {_PATHS}")
 
     async def _ask(self, request: web.BaseRequest, name: str, version: str, operation: str) -> web.StreamResponse:
@@ -181,7 +173,7 @@ class Application:
         return Invocation(body.pieces(), None, headers, body.length, request.method, operation)
 
     async def _whole(self, request: web.BaseRequest) -> bytes:
-        return await Body(request, self._sagemaker.largest_body).whole()
+        return await Body(request, self._gateway.largest_body).whole()
 
     async def _in_time(self, reading: Awaitable[T]) -> T:
         try:

@@ -1,10 +1,9 @@
 """The page at /: what is loaded, what the budgets allow, and what went wrong of late."""
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from aiohttp import web
@@ -12,7 +11,6 @@ from aiohttp import web
 from triton_ensembles.host.report import HostReport
 from triton_ensembles.host.room import WAITS, Room
 from triton_ensembles.host.settings import Settings
-from triton_ensembles.hosting.model import Model
 
 _SHOWN = 50  # models
 _SAFE = {
@@ -22,26 +20,17 @@ _SAFE = {
 }
 
 
-@dataclass(frozen=True)
-class _Row:
-    name: str
-    state: str
-    failed: str  # why it does not load
-    requests: int
-    cold: int  # of these, those that waited for it
-    memory: str
-    start: str  # seconds of the last cold start
-    used: str
-
-
 def page(settings: Settings, room: Room, report: HostReport) -> web.Response:
     """The page, which a browser reads again every two seconds. It has no script."""
-    rows = sorted(_rows(room), key=lambda row: (not row.failed, -row.requests, row.name))
+    known = room.models()
+    rows = [{**entry, "model": known.get(entry["name"])} for entry in room.index()]
+    rows.sort(key=_place)
+    loaded = sum(row["state"] == "READY" for row in rows)
     status = room.status()
     totals = [
         ("tritonserver", "ready" if status.ready else "starting"),
-        ("loaded", f"{sum(row.state == 'READY' for row in rows)} of {len(rows)}"),
-        ("requests", sum(row.requests for row in rows)),
+        ("loaded", f"{loaded} of {len(rows)}"),
+        ("requests", sum(model.hits + model.misses for model in known.values())),
         ("under way", status.in_flight),
         ("memory", f"{_mebibytes(status.memory_bytes)} of {_mebibytes(settings.memory_budget)}"),
         ("disk", f"{_mebibytes(status.disk_bytes)} of {_mebibytes(settings.disk_budget)}"),
@@ -50,9 +39,11 @@ def page(settings: Settings, room: Room, report: HostReport) -> web.Response:
     html = _template().render(
         totals=totals,
         models=rows,
-        loaded=sum(row.state == "READY" for row in rows),
+        loaded=loaded,
         shown=_SHOWN,
         lately=list(report.lately),
+        waits=WAITS,
+        now=time.monotonic(),
     )
     return web.Response(text=html, content_type="text/html", headers=_SAFE)
 
@@ -60,26 +51,15 @@ def page(settings: Settings, room: Room, report: HostReport) -> web.Response:
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True)
+    environment.filters["mebibytes"] = _mebibytes
     return environment.get_template("page.html.j2")
 
 
-def _rows(room: Room) -> Iterator[_Row]:
-    known = room.models()
-    for entry in room.index():
-        name, state = entry["name"], entry["state"]
-        model = known.get(name)
-        reason = entry.get("reason", "")
-        failed = reason if state == "UNAVAILABLE" and reason != WAITS else ""
-        if model is None:
-            yield _Row(name, state, failed, 0, 0, "–", "–", "–")
-        else:
-            start = f"{model.cold_start.total:.2f} s" if model.cold_start else "–"
-            memory = _mebibytes(model.memory_bytes) if model.loaded else "–"
-            yield _Row(name, state, failed, model.hits + model.misses, model.misses, memory, start, _ago(model))
-
-
-def _ago(model: Model) -> str:
-    return f"{time.monotonic() - model.last_use:.0f} s ago" if model.last_use else "–"
+def _place(row: dict[str, Any]) -> tuple[bool, int, str]:
+    """Put models that do not load first, and then those that were requested most."""
+    model = row["model"]
+    works = row["state"] != "UNAVAILABLE" or row["reason"] == WAITS
+    return works, -model.hits - model.misses if model else 0, row["name"]
 
 
 def _mebibytes(size: int) -> str:

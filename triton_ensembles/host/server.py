@@ -5,10 +5,10 @@ import contextlib
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 
-import uvloop
-
-from triton_ensembles.host.application import Application, SageMaker
+from triton_ensembles.host.application import Application
 from triton_ensembles.host.catalog import Catalog
+from triton_ensembles.host.gateway.application import Gateway
+from triton_ensembles.host.gateway.models_toml import Table
 from triton_ensembles.host.report import HostReport
 from triton_ensembles.host.room import Room
 from triton_ensembles.host.settings import DRAIN_SECONDS, Settings
@@ -24,45 +24,33 @@ _NOTE_SECONDS = 2.0  # between notes of what is loaded
 _PRINT_SECONDS = 0.2  # between looks at the log
 
 
-def run_host(
+async def serve_host(
     settings: Settings,
     catalog: Catalog,
     objects: Objects,
-    sagemaker: Callable[[Room, HostReport], SageMaker],
+    table: Table,
     preload: Iterable[str],
     ready: Callable[[str, Room], None],
     warn: Callable[[str], None],
 ) -> None:
     """Answer requests until SIGINT or SIGTERM; then let running ones end and remove everything but the logs.
 
+    To be run in the main thread, which outlives tritonserver: the kernel ends it with the thread that started it.
     Raises EnsembleError when the port or the folder is in use, or tritonserver or a pinned model does not start.
 
     Args:
-        sagemaker: what answers /ping and /invocations.
+        table: of /invocations.
         preload: names of models to load in the background.
         ready: called with the URL when the server answers and what is pinned is loaded.
         warn: called with sentences for whoever started it.
     """
-    # In the main thread, which outlives tritonserver: the kernel ends it with the thread that started it.
-    uvloop.run(_serve(settings, catalog, objects, sagemaker, preload, ready, warn))
-
-
-async def _serve(
-    settings: Settings,
-    catalog: Catalog,
-    objects: Objects,
-    sagemaker: Callable[[Room, HostReport], SageMaker],
-    preload: Iterable[str],
-    ready: Callable[[str, Room], None],
-    warn: Callable[[str], None],
-) -> None:
     stop_requested = stop_signals()
     token = settings.token
     with listen(settings.bind, settings.http_port, "--http-port") as listener:
         async with working_folders(settings.root, settings.scratch, settings.logs, "host.log"), _printed(settings):
             report = HostReport(warn)
             room = _room(settings, catalog, objects, report)
-            application = Application(settings, token, room, report, sagemaker(room, report))
+            application = Application(settings, token, room, report, Gateway(table, room, report))
             report.show(lambda: _gauges(settings, room))
 
             async def stop() -> None:

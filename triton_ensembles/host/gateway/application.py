@@ -9,7 +9,6 @@ from tritonclient.http import InferenceServerClient, InferRequestedOutput
 
 from triton_ensembles.host.catalog import Entry
 from triton_ensembles.host.gateway.invocation import ATTRIBUTES, BINARY, Invocation, KServe, Payload, read_invocation
-from triton_ensembles.host.gateway.metrics import Metrics
 from triton_ensembles.host.gateway.models_toml import Model, Table
 from triton_ensembles.host.gateway.payloads import Signature, Tensor, decode, encode, misfit
 from triton_ensembles.host.names import renamed
@@ -32,7 +31,7 @@ class Gateway:
     def __init__(self, table: Table, room: Room, report: HostReport) -> None:
         self.largest_body = table.largest_body
         self._table, self._room = table, room
-        self._metrics = Metrics(table, report.registry)
+        self._report = report
         self._signatures: dict[Model, tuple[str, Signature]] = {}  # with the key of the entry
 
     async def ping(self) -> web.Response:
@@ -66,16 +65,16 @@ class Gateway:
 
     async def invoke(self, request: web.BaseRequest, reading: Awaitable[bytes]) -> web.StreamResponse:
         """Answer a request to /invocations. Raises Refused, or what ``reading`` its body raises."""
+        headers = {name: ",".join(request.headers.getall(name, ())) for name in _HEADERS}
+        invocation = read_invocation(self._table, headers, await reading)
+        entry = await self._found(invocation.model)
         try:
-            headers = {name: ",".join(request.headers.getall(name, ())) for name in _HEADERS}
-            invocation = read_invocation(self._table, headers, await reading)
-            entry = await self._found(invocation.model)
-        except BaseException as error:
-            self._metrics.count_failure(error)
-            raise
-        with self._metrics.measure(invocation.model):
             reply = await self._answer(entry, invocation)
-            return await send(request, reply, reply.headers)
+        except Refused as refusal:
+            self._report.answered(entry.name, refusal.status)
+            raise
+        self._report.answered(entry.name, reply.status)
+        return await send(request, reply, reply.headers)
 
     async def _found(self, model: Model) -> Entry:
         try:
