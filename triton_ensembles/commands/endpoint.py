@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.common import option_values, options, output
+from triton_ensembles.commands.common import hosting_options, options, output
 from triton_ensembles.commands.common.arguments import chosen
 from triton_ensembles.commands.common.hosted import hosted_of
 from triton_ensembles.commands.common.option_rules import excludes
@@ -17,15 +17,8 @@ from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint, invocat
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import shown
-from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.hosting.keeper import keep
-
-
-def _root() -> Path:
-    places = options.places_if_any()
-    return (places.build if places else user_folder()) / "endpoint"
-
 
 _settings = options.collected(
     Settings,
@@ -33,28 +26,9 @@ _settings = options.collected(
     click.option(
         "--port", type=click.IntRange(0, 65535), default=8080, help="TCP port on loopback; 0 picks a free one."
     ),
-    click.option(
-        "--root",
-        type=options.NEW_FOLDER,
-        default=_root,
-        show_default=False,
-        help="Working folder; only the logs in it are kept when the server stops.  [default: build/endpoint "
-        "of the project, or endpoint/ beside tritonserver if there is no project]",
-    ),
-    option_values.option(
-        "--memory-budget",
-        metavar="SIZE",
-        default="8G",
-        read=option_values.size,
-        help="Memory of each instance; beyond it, the least recently used model is unloaded.",
-    ),
-    option_values.option(
-        "--disk-budget",
-        metavar="SIZE",
-        default="32G",
-        read=option_values.size,
-        help="Disk space of each instance; beyond it, the least recently used model is deleted.",
-    ),
+    hosting_options.root("endpoint", "the logs"),
+    hosting_options.memory_budget("Memory of each instance; beyond it, the least recently used model is unloaded."),
+    hosting_options.disk_budget("Disk space of each instance; beyond it, the least recently used model is deleted."),
     options.evict_ahead,
     click.option("--s3-url", help="Download archives from this S3, with your own credentials, instead of serving S3."),
     click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs."),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.common import option_values, options
+from triton_ensembles.commands.common import hosting_options, option_values, options
 from triton_ensembles.commands.common.option_rules import excludes, needs
 from triton_ensembles.fleet.haproxy import Balancer, haproxy_config
 from triton_ensembles.fleet.kubernetes import TARGET_UTILIZATION, Fleet, manifests
@@ -83,20 +83,8 @@ def haproxy(hosts: tuple[str, ...], balancer: Balancer, file: Path | None) -> No
     click.option("--hosts", type=click.IntRange(1, 1000), default=2, help="The least number of hosts."),
     click.option("--most-hosts", type=click.IntRange(1, 1000), default=8, help="The largest number of hosts."),
     click.option("--cpus", type=click.FloatRange(0.1, 1000), default=4.0, help="Processors of each host."),
-    option_values.option(
-        "--memory-budget",
-        metavar="SIZE",
-        default="8G",
-        read=option_values.size,
-        help="Of each host; the pod's limit is a tenth and 1 GiB more.",
-    ),
-    option_values.option(
-        "--disk-budget",
-        metavar="SIZE",
-        default="32G",
-        read=option_values.size,
-        help="Of each host; the pod's limit is 4 GiB more.",
-    ),
+    hosting_options.memory_budget("Of each host; the pod's limit is a tenth and 1 GiB more."),
+    hosting_options.disk_budget("Of each host; the pod's limit is 4 GiB more."),
     click.option("--service-account", default="", show_default=False, help="Its role reads the prefix."),
     click.option("--token-secret", default="", show_default=False, help="Clients send its key `token`; see host."),
     _seconds,

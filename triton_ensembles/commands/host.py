@@ -7,18 +7,12 @@ from typing import Any
 import click
 
 from triton_ensembles.archive.manifest import GATEWAY_TABLE
-from triton_ensembles.commands.common import option_values, options, output
+from triton_ensembles.commands.common import hosting_options, option_values, options, output
 from triton_ensembles.ground.errors import EnsembleError, UsageError, shown
-from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.host.settings import Settings
 from triton_ensembles.server.ports import LOOPBACK, Ports
 
 _SHOWN = 5  # of those that are left out
-
-
-def _root() -> Path:
-    places = options.places_if_any()
-    return (places.build if places else user_folder()) / "host"
 
 
 _settings = options.collected(
@@ -33,29 +27,13 @@ _settings = options.collected(
         default=LOOPBACK,
         help="0.0.0.0: whoever reaches this machine may ask; see --token-file.",
     ),
-    click.option(
-        "--root",
-        type=options.NEW_FOLDER,
-        default=_root,
-        show_default=False,
-        help="Working folder; only the logs and the list for --preload stay in it.  [default: build/host of the "
-        "project, or host/ beside tritonserver]",
-    ),
-    option_values.option(
-        "--memory-budget",
-        metavar="SIZE",
-        default="8G",
+    hosting_options.root("host", "the logs and the list for --preload"),
+    hosting_options.memory_budget(
+        "Memory of tritonserver and its Python processes, such as 24G, or 90% of this machine's; beyond it, the least "
+        "recently used model is unloaded.",
         read=option_values.memory,
-        help="Memory of tritonserver and its Python processes, such as 24G, or 90% of this machine's; beyond it, the "
-        "least recently used model is unloaded.",
     ),
-    option_values.option(
-        "--disk-budget",
-        metavar="SIZE",
-        default="32G",
-        read=option_values.size,
-        help="Disk space of unpacked archives; beyond it, the least recently used one is deleted.",
-    ),
+    hosting_options.disk_budget("Disk space of unpacked archives; beyond it, the least recently used one is deleted."),
     click.option(
         "--pin",
         multiple=True,

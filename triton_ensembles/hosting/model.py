@@ -2,10 +2,9 @@
 
 import asyncio
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from triton_ensembles.hosting.rate import Rate
 from triton_ensembles.hosting.triton_api import TritonApi
 from triton_ensembles.sagemaker.model_state import ModelState
 
@@ -49,7 +48,6 @@ class Model:
     hits: int = 0  # invocations that found it loaded
     misses: int = 0
     loads: int = 0
-    rate: Rate = field(default_factory=Rate)  # of the invocations; copies share it
     last_use: float = 0.0  # monotonic; for the policy
     last_used: datetime | None = None
     cold_start: ColdStart | None = None
@@ -84,7 +82,6 @@ class Model:
     def begin(self) -> None:
         """A request begins to wait for it or to be answered."""
         self.in_use += 1
-        self.rate.count()
 
     def touch(self) -> None:
         self.last_use = time.monotonic()

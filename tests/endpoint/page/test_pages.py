@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
@@ -15,13 +14,11 @@ from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
-from triton_ensembles.endpoint.page.rows import rows_of
-from triton_ensembles.endpoint.page.view import VariantView, latencies
+from triton_ensembles.endpoint.page.view import VariantView, latencies, rows_of
 from triton_ensembles.endpoint.variants.spec import ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.variants.status import RecentError, VariantStatus
 from triton_ensembles.hosting.budgets import Budgets
 from triton_ensembles.hosting.model import ColdStart, Model
-from triton_ensembles.hosting.rate import Rate
 from triton_ensembles.hosting.status import InstanceStatus
 from triton_ensembles.hosting.triton_metrics import StepTimes
 from triton_ensembles.sagemaker.model_state import ModelState
@@ -114,24 +111,6 @@ def test_a_cold_start_shows_what_it_waits_or_has_waited_for_and_behind_how_many(
     assert "wait 0.01 ·" in html((started,))
 
 
-def test_a_models_requests_are_drawn_over_five_minutes_and_no_longer() -> None:
-    asked, idle = models(2)
-    times = [1000.0]  # the last one is now
-    asked.rate = Rate(lambda: times[-1])
-    for seconds in (1000.0, 1250.0, 1251.0, 1296.0, 1299.0):
-        times.append(seconds)
-        asked.begin()
-    assert asked.rate.recent() == [0.2, *[0.0] * 49, 0.4, *[0.0] * 8]  # the present five seconds have not ended
-    page = html((asked, idle))
-    assert len(re.findall("<polyline", page)) == 1
-    assert '"0,4 1,7.5 ' in page
-    assert "at most 0.4/s in 5 min" in page
-    times.append(1600.0)
-    asked.begin()
-    assert asked.rate.recent() == []
-    assert "<polyline" not in html((asked, idle))
-
-
 def test_steps_stand_in_the_dags_order() -> None:
     (model,), metrics = models(1), Metrics()
     model.order = ("read", "embed", "classify")
@@ -151,13 +130,6 @@ def test_a_broken_model_comes_first_and_says_why_and_the_totals_count_it() -> No
     assert names(page)[0] == "tenant-00700.tar.gz"
     assert "has ended; upload the archive" in page
     assert "<dt>broken</dt><dd>1</dd>" in page
-
-
-@pytest.mark.parametrize("query", ["?sort=hits", "?filter=%ff%00&rows=all"])
-def test_what_the_page_no_longer_does_is_refused_by_name(query: str) -> None:
-    refused = reply(models(3), query)
-    assert refused.status == 400
-    assert re.match("the status page has no '(sort|filter)'; it has the models .* with [?]rows=all", str(refused.text))
 
 
 def test_rows_that_make_no_sense_are_no_error() -> None:

@@ -14,8 +14,7 @@ from aiohttp import web
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.endpoint.page.rows import FOLDED
-from triton_ensembles.endpoint.page.view import latencies, view
+from triton_ensembles.endpoint.page.view import FOLDED, latencies, view
 from triton_ensembles.hosting.triton_metrics import Source, TritonMetrics
 
 _HERE = Path(__file__).parent
@@ -60,9 +59,6 @@ class Pages:
         self._events.add("", "stopping", "the endpoint server is stopping")
 
     async def _status(self, request: web.BaseRequest) -> web.StreamResponse:
-        if unknown := sorted(request.query.keys() - {"rows"}):
-            text = f"the status page has no '{unknown[0]}'; it has the models that were requested most first, and all "
-            return web.Response(text=f"{text}of them with ?rows=all\n", status=400, headers=_SAFE)
         html = await self._render("frame.html.j2", _all_rows(request))
         return web.Response(text=html, content_type="text/html", headers=_SAFE)
 

@@ -7,16 +7,34 @@ from typing import Any
 
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
-from triton_ensembles.endpoint.page.rows import CONDITIONS, FOLDED, Row, rows_of
 from triton_ensembles.endpoint.variants.spec import VariantPlan
 from triton_ensembles.endpoint.variants.status import RecentError, VariantStatus
+from triton_ensembles.hosting.model import Model
+from triton_ensembles.hosting.status import InstanceStatus
 from triton_ensembles.hosting.triton_metrics import StepTimes
+from triton_ensembles.sagemaker.model_state import ModelState
 
+CONDITIONS = ("broken", "queued", *(state.value for state in ModelState if state is not ModelState.WAITING))
+FOLDED = 20  # rows of a variant
 _LATENCIES = {
     "ModelLatency": "container",
     "OverheadLatency": "platform, including waiting",
     "ModelLoadingWaitTime": "waiting for a cold model",
 }
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model on one instance, in a condition of CONDITIONS."""
+
+    variant: str
+    instance: int
+    model: Model
+    condition: str
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        return self.variant, self.instance, self.model.target_model
 
 
 @dataclass(frozen=True)
@@ -95,3 +113,14 @@ def _totals(variants: list[VariantView], rows: list[Row]) -> dict[str, Any]:
         "disk_bytes": sum(instance.disk_bytes for instance, _ in instances),
         "disk_budget": sum(budgets.disk_bytes for _, budgets in instances),
     }
+
+
+def rows_of(variant: str, instances: Iterable[InstanceStatus]) -> list[Row]:
+    """Return the rows in their order: broken models, then those that were requested most, then by name."""
+    rows = [Row(variant, instance.index, model, model.condition) for instance in instances for model in instance.models]
+    return sorted(rows, key=_place)
+
+
+def _place(row: Row) -> tuple[bool, int, str, int]:
+    model = row.model
+    return row.condition != "broken", -model.hits - model.misses, model.target_model, row.instance
