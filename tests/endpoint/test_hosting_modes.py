@@ -53,6 +53,3 @@ def test_finer_metrics_are_kept_without_an_effect(local: LocalEndpoint, deployer
     sagemaker.create_endpoint_config(EndpointConfigName="finer", ProductionVariants=[variant], MetricsConfig=finer)
     assert sagemaker.describe_model(ModelName="finer")["PrimaryContainer"]["ContainerMetricsConfig"] == own
     assert sagemaker.describe_endpoint_config(EndpointConfigName="finer")["MetricsConfig"] == finer
-    deployer.endpoint("finer", "finer")
-    assert ask(runtime, "finer", None, 2) == [4]
-    assert "MetricsConfig is kept and has no effect here" in page(local)

@@ -1,7 +1,6 @@
 """A model from the first request for it to its deletion from the disk."""
 
 import asyncio
-import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from tests.hosting.archives import Gate, ensemble, model
 from tests.hosting.conftest import Host, eventually
 from triton_ensembles.hosting.errors import ModelNotReadyException
 from triton_ensembles.sagemaker.model_state import ModelState
-from triton_ensembles.triton.model_config import format_config, parse_config
 
 pytestmark = pytest.mark.anyio
 
@@ -108,22 +106,3 @@ async def test_several_instances_share_the_requests_and_each_model_stays_where_i
     assert {int(words[2]) for words in lines} == {host.pid(0), host.pid(1)}
     await host.variant.resize(1)
     assert set(host.observer.forgotten) == before[1]
-
-
-async def test_the_steps_of_a_model_are_known_in_the_dags_order(host: Host) -> None:
-    """Whatever the order in the config, of drawn archives and, from their plan, of fused ones."""
-    steps = ("tokenize", "embed", "classify")
-    files = ensemble("drawn", *steps)
-    config = parse_config(files["drawn/config.pbtxt"].decode(), "config.pbtxt")
-    config.ensemble_scheduling.step.reverse()
-    files["drawn/config.pbtxt"] = format_config(config).encode()
-    for step in steps:
-        files |= model(step)
-    plan = json.dumps({"steps": [{"name": step} for step in steps]}).encode()
-    fused = model("fused") | {"fused/1/plan.json": plan}
-    for name, archive in (("drawn", files), ("fused", fused), ("damaged", model() | {"identity/1/plan.json": b"[1"})):
-        host.put(f"{name}.tar.gz", archive)
-    await host.start()
-    for name, order in (("drawn", steps), ("fused", steps), ("damaged", ())):
-        await host.ask(f"{name}.tar.gz")
-        assert host.status(f"{name}.tar.gz").order == order

@@ -6,7 +6,6 @@ boto3 signs every request for a service; unsigned ones come from a browser, Prom
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from urllib.parse import parse_qs
 
 from aiohttp import web
 
@@ -18,10 +17,9 @@ from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.ground.web_pages import INERT, REFUSAL, is_foreign
 from triton_ensembles.hosting.errors import ServiceUnavailable, reason_of
-from triton_ensembles.hosting.request_body import Body, BodyTooLarge
+from triton_ensembles.hosting.request_body import BodyTooLarge
 
 _log = logging.getLogger(__name__)
-_FORM_BYTES = 1 << 20
 _MOTO = ("s3", "sts", "monitoring", "application-autoscaling")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -69,20 +67,12 @@ class Router:
         if service in _MOTO:
             return self.moto
         if service is not None:
-            return lambda request: _refuse(request, service)
+            operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
+            feature = f"{service}:{operation}" if operation else service
+            raise NotSupportedLocally(feature, "SageMaker, its runtime, S3, STS and CloudWatch are")
         path = request.raw_path.split("?")[0]
         if page := self.pages.find(request.method, path):
             return page
         if request.method == "POST" and path.startswith("/endpoints/"):
             return self.runtime.handle
         return self.moto
-
-
-async def _refuse(request: web.BaseRequest, service: str) -> web.StreamResponse:
-    """Raise NotSupportedLocally with the operation, where the request names it."""
-    operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
-    if request.content_type == "application/x-www-form-urlencoded":
-        form = parse_qs((await Body(request, _FORM_BYTES).whole()).decode(errors="replace"))
-        operation = form.get("Action", [""])[0]
-    feature = f"{service}:{operation}" if operation else service
-    raise NotSupportedLocally(feature, "SageMaker, its runtime, Application Auto Scaling, S3, STS and CloudWatch are")

@@ -1,10 +1,8 @@
 """The ensembles and the steps of an unpacked archive, or of a model repository."""
 
-import json
 from contextlib import suppress
 from pathlib import Path
 
-from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.sagemaker.contract import ENSEMBLE
 from triton_ensembles.triton.model_config import CONFIG, config_of, in_order
 
@@ -16,16 +14,6 @@ def steps_in(repository: Path) -> frozenset[str]:
     ensembles = set(ensembles_in(repository))
     folders = {config.parent.name for config in repository.glob("*/config.pbtxt")}
     return frozenset(folders - ensembles if ensembles else ())
-
-
-def order_in(repository: Path) -> tuple[str, ...]:
-    """The steps in the DAG's order, those of a fused archive as well; () where it is damaged, which Triton refuses."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        for plan in repository.glob(f"*/*/{PLAN}"):
-            return tuple(step["name"] for step in json.loads(plan.read_text())["steps"])
-        ensembles = [config_of(repository / name) for name in ensembles_in(repository)]
-        return tuple(step.model_name for ensemble in ensembles for step in in_order(ensemble))
-    return ()
 
 
 def ensembles_in(repository: Path) -> list[str]:

@@ -20,7 +20,6 @@ _LEAST_FILES = 1024
 _KEEP_ALIVE_SECONDS = 75.0
 _SHUTDOWN_SECONDS = 5.0  # for answers still being sent when all models have stopped
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-Stop = Callable[[], Awaitable[None]]
 
 
 def listen(address: str, port: int, option: str) -> socket.socket:

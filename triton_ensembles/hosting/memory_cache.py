@@ -9,7 +9,7 @@ from pathlib import Path
 
 from triton_ensembles.hosting import faults
 from triton_ensembles.hosting.admission import Admission
-from triton_ensembles.hosting.archive_steps import ensembles_in, order_in, steps_in
+from triton_ensembles.hosting.archive_steps import ensembles_in, steps_in
 from triton_ensembles.hosting.budgets import Budgets
 from triton_ensembles.hosting.container import Container, Left
 from triton_ensembles.hosting.container_calls import ContainerCalls
@@ -80,7 +80,7 @@ class MemoryCache:
         HostingError: the container refuses it, dies while loading it, or does not have enough memory.
         """
         folder = self._disk.url_to_load(model.hash)
-        model.steps, model.order = steps_in(folder), order_in(folder)
+        model.steps = steps_in(folder)
         for last in (False, True):
             load = await self._admission.enter(model, alone=last)
             try:

@@ -18,7 +18,6 @@ class ColdStart:
     extract: float = 0.0
     load: float = 0.0  # the container's own load call
     reason: str = ""  # what it waited for at last, as Model.waits_for
-    behind: int = 0  # how many models of the instance were queued when it was requested
 
     @property
     def total(self) -> float:
@@ -41,7 +40,6 @@ class Model:
     disk_bytes: int = 0
     load_bytes: int = 0  # the memory that it takes while it is loaded
     steps: frozenset[str] = frozenset()  # the names of the models that its ensemble is made of
-    order: tuple[str, ...] = ()  # of the steps in its DAG
     stubs: int = 0  # processes of its Python steps when it was loaded
     broken: str = ""  # why a loaded model fails every request until it is loaded again; "" while nothing is known
     in_use: int = 0  # requests that wait for it or that it is answering
@@ -52,7 +50,6 @@ class Model:
     last_used: datetime | None = None
     cold_start: ColdStart | None = None
     load_task: asyncio.Task[None] | None = None
-    behind: int = 0  # of the present cold start, as in ColdStart
     waits_for: str = ""  # or has waited for, of late: "other loads", "memory", "disk space" or "its unload"
 
     @property

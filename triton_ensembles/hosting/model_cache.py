@@ -164,7 +164,7 @@ class ModelCache:
     async def _fetch_and_load(self, model: Model) -> None:
         began = time.monotonic()
         download = extract = 0.0
-        model.behind, model.waits_for = sum(other.condition == "queued" for other in self._models.values()) - 1, ""
+        model.waits_for = ""
         try:
             if model.loaded:
                 await self._memory.abandon(model)
@@ -183,7 +183,7 @@ class ModelCache:
             if model.state is ModelState.WAITING and self._models.get(model.target_model) is model:
                 del self._models[model.target_model]
         wait = time.monotonic() - began - download - extract - load
-        model.cold_start = cold = ColdStart(max(0.0, wait), download, extract, load, model.waits_for, model.behind)
+        model.cold_start = cold = ColdStart(max(0.0, wait), download, extract, load, model.waits_for)
         self._report.event("model-loaded", f"{model.target_model} is loaded, {cold.total:.2f} s after it was requested")
 
     async def _retire(self, model: Model) -> None:

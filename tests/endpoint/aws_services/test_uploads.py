@@ -218,19 +218,6 @@ def test_an_object_is_made_of_parts_of_others_in_their_order(s3: Any, copy: Any)
     assert parts[1]["ETag"].strip('"') == hashlib.md5(LARGE[10:20]).hexdigest()
 
 
-@pytest.mark.parametrize(
-    ("request_of", "code"),
-    [
-        ({"CopySourceIfMatch": '"0"'}, "PreconditionFailed"),
-        ({"CopySourceIfNoneMatch": '"0"'}, "NotImplemented"),
-        ({"CopySource": {"Bucket": BUCKET, "Key": "sources/missing"}}, "NoSuchKey"),
-    ],
-)
-def test_copies_that_s3_refuses_are_refused(copy: Any, request_of: dict[str, Any], code: str) -> None:
-    """Otherwise an upload that works here would end halfway on AWS."""
-    assert refused(copy, number=1, **request_of)[0] == code
-
-
 def test_several_programs_may_complete_the_same_upload(s3: Any, copy: Any) -> None:
     """As on AWS, where the call may be repeated: two runs of ``upload`` may fill the same."""
     parts = {"Parts": [copy(1)]}

@@ -100,27 +100,26 @@ def test_the_models_requested_most_come_first_and_old_errors_fade() -> None:
     assert re.findall(r'<li id="[^"]*"( class="old")?><time>', page) == ["", ' class="old"']
 
 
-def test_a_cold_start_shows_what_it_waits_or_has_waited_for_and_behind_how_many() -> None:
+def test_a_cold_start_shows_what_it_waits_or_has_waited_for() -> None:
     queued, started = models(2)
-    queued.state, queued.waits_for, queued.behind = ModelState.WAITING, "disk space", 3
-    started.cold_start = ColdStart(1.5, 0, 0, 1, "memory", 2)
+    queued.state, queued.waits_for = ModelState.WAITING, "disk space"
+    started.cold_start = ColdStart(1.5, 0, 0, 1, "memory")
     page = html((queued, started))
-    assert ">queued</span> <small> for disk space, behind 3</small>" in page
-    assert "wait 1.50 for memory, behind 2 ·" in page
-    started.cold_start = ColdStart(0.01, 0, 0, 1, "memory", 2)
+    assert ">queued</span> <small> for disk space</small>" in page
+    assert "wait 1.50 for memory ·" in page
+    started.cold_start = ColdStart(0.01, 0, 0, 1, "memory")
     assert "wait 0.01 ·" in html((started,))
 
 
-def test_steps_stand_in_the_dags_order() -> None:
+def test_the_whole_stands_before_its_steps() -> None:
     (model,), metrics = models(1), Metrics()
-    model.order = ("read", "embed", "classify")
     metrics.record("ModelLatency", 1.0, "e", "AllTraffic", model.target_model)
     status = Recorded(PLAN, (model,), ()).snapshot()
     shown = VariantView(PLAN, status, rows_of("v", status.instances), 1)
     names = ("classify", "other", "embed", model.target_model, "read", "another")
     times = [StepTimes(model.target_model, name, 1, 1.0) for name in names]
     found = [time.step for time in latencies("e", shown, metrics, times)]
-    assert found == ["container", "total in Triton", "read", "embed", "classify", "another", "other"]
+    assert found == ["container", "total in Triton", "another", "classify", "embed", "other", "read"]
 
 
 def test_a_broken_model_comes_first_and_says_why_and_the_totals_count_it() -> None:

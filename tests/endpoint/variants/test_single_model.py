@@ -23,7 +23,7 @@ async def test_an_ensemble_is_served_by_its_name_and_comes_back_after_a_crash(ho
     await host.start(**ONE, environment={"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pipe"})
     assert await host.ask(None, 1, 2) == [3, 5]
     status = host.status("model.tar.gz")
-    assert (status.order, status.hits) == (("b", "a"), 1)  # on the status page
+    assert status.hits == 1
     host.kill()
     await eventually(lambda: host.observer.of("instance-died"))
     assert await host.ask(None, 3) == [7]

@@ -50,9 +50,9 @@ class Configs(Resources[Resource]):
     def plan(self, name: str) -> tuple[VariantPlan, ...]:
         """The variants of a configuration, with their models as they are at present."""
         request = self.get(name).request
-        return tuple(self._plan(variant, request) for variant in request["ProductionVariants"])
+        return tuple(map(self._plan, request["ProductionVariants"]))
 
-    def _plan(self, variant: Mapping[str, Any], config: Mapping[str, Any]) -> VariantPlan:
+    def _plan(self, variant: Mapping[str, Any]) -> VariantPlan:
         disk = self._settings.disk_budget
         gigabytes = variant.get("VolumeSizeInGB")
         budgets = Budgets(
@@ -64,10 +64,8 @@ class Configs(Resources[Resource]):
         )
         model = self._models.get(variant["ModelName"]).request
         spec = container_spec(model)
-        given = config.keys() | (model.get("PrimaryContainer") or model["Containers"][0]).keys()
-        kept = tuple(name for name in ("MetricsConfig", "ContainerMetricsConfig") if name in given)
         count, weight = variant["InitialInstanceCount"], variant["InitialVariantWeight"]
-        return VariantPlan(variant["VariantName"], spec, budgets, count, variant["InstanceType"], weight, kept)
+        return VariantPlan(variant["VariantName"], spec, budgets, count, variant["InstanceType"], weight)
 
 
 def _with_defaults(variant: Mapping[str, Any]) -> dict[str, Any]:

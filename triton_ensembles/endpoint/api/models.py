@@ -14,7 +14,6 @@ _MODEL = {"ModelName", "PrimaryContainer", "Containers", "Tags", "ExecutionRoleA
 _MODEL |= {"EnableNetworkIsolation"}
 _CONTAINER = {"Image", "ModelDataUrl", "Mode", "MultiModelConfig", "Environment", "ContainerHostname"}
 _CONTAINER |= {"ContainerMetricsConfig"}
-_ENVIRONMENT_BYTES = 32 * 1024  # the API reference of ContainerDefinition: "32 KB" for the whole map
 
 
 class Models(Resources[Resource]):
@@ -59,8 +58,6 @@ def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
     if multi and mode != "MultiModel":
         raise ValidationException('MultiModelConfig is for containers with Mode "MultiModel"')
     environment = container.get("Environment") or {}
-    if sum(len(key.encode()) + len(value.encode()) for key, value in environment.items()) > _ENVIRONMENT_BYTES:
-        raise ValidationException("The container's Environment is larger than 32 KB")
     spec = ContainerSpec(image, url, mode, environment, multi.get("ModelCacheSetting", "Enabled"))
     if environment.get(INFERENCE_TYPE) in INFERENCE_TYPES[1:] and is_known(INFERENCE_TYPE, spec.release):
         cure = "the local endpoint has infer alone"

@@ -1,6 +1,6 @@
 """Errors in the format of the protocol in which a request is made: botocore finds none in that of another.
 
-json: X-Amz-Target names the operation; query and ec2: a form with an Action; rest-xml and rest-json: the path names it.
+json: X-Amz-Target names the operation; query: a form with an Action; S3's XML and rest-json: the path names it.
 """
 
 import json
@@ -11,7 +11,6 @@ from xml.sax.saxutils import escape
 from aiohttp import web
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_REST_XML = {"cloudfront", "route53", "s3-outposts", "s3express"}
 
 
 def refusal(request: web.BaseRequest, service: str | None, code: str, message: str, status: int = 400) -> web.Response:
@@ -22,12 +21,9 @@ def refusal(request: web.BaseRequest, service: str | None, code: str, message: s
     is_form = request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded")
     if "X-Amz-Target" in request.headers:
         body, content_type = json.dumps({"__type": code, "message": message}), "application/x-amz-json-1.1"
-    elif service == "ec2":
-        body = f"<Response><Errors><Error>{error}</Error></Errors><RequestID>{number}</RequestID></Response>"
-        content_type = "text/xml"
     elif service in ("s3", None):
         body, content_type = f"<Error>{error}<RequestId>{number}</RequestId></Error>", "application/xml"
-    elif service in _REST_XML or is_form or "Action" in request.rel_url.query:
+    elif is_form or "Action" in request.rel_url.query:
         kind = f"<Type>{'Sender' if status < 500 else 'Receiver'}</Type>"
         body = f"<ErrorResponse><Error>{kind}{error}</Error><RequestId>{number}</RequestId></ErrorResponse>"
         content_type = "text/xml"

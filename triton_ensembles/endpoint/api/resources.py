@@ -9,14 +9,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from triton_ensembles.endpoint.api.errors import ValidationException
 from triton_ensembles.endpoint.api.tags import Tags
+from triton_ensembles.endpoint.api.validation import refuse_unsupported
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.settings import Settings
 
-_BOUNDS = {
-    f"{member}{bound}": (member, sign)
-    for member in ("CreationTime", "LastModifiedTime")
-    for bound, sign in (("After", 1), ("Before", -1))
-}
+_LISTED = {"NameContains", "StatusEquals", "SortBy", "SortOrder", "NextToken", "MaxResults"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,9 @@ def _page(
 ) -> dict[str, Any]:
     """The reply with one page of summaries (their members begin with ``kind``), and the token of the next page."""
     name = f"{kind}Name"
-    kept = [item for item in items if _matches(item, request, name, f"{kind}Status")]
+    refuse_unsupported(f"List{kind}s", request, _LISTED)
+    part, status = request.get("NameContains", "").lower(), request.get("StatusEquals")
+    kept = [item for item in items if part in item[name].lower() and status in (None, item.get(f"{kind}Status"))]
     by = request.get("SortBy", "CreationTime")
     member = {"Name": name, "Status": f"{kind}Status"}.get(by, by)
     backwards = request.get("SortOrder", "Descending") == "Descending"
@@ -107,13 +106,3 @@ def _page(
         return {f"{kind}s": kept}
     last = json.dumps([kept[size - 1][member], kept[size - 1][name]])
     return {f"{kind}s": kept[:size], "NextToken": base64.urlsafe_b64encode(last.encode()).decode()}
-
-
-def _matches(item: Mapping[str, Any], request: Mapping[str, Any], name: str, status: str) -> bool:
-    if request.get("NameContains", "").lower() not in item[name].lower():
-        return False
-    if "StatusEquals" in request and item[status] != request["StatusEquals"]:
-        return False
-    return all(
-        (item[member] - request[bound]) * sign > 0 for bound, (member, sign) in _BOUNDS.items() if bound in request
-    )

@@ -5,8 +5,6 @@ from typing import Any
 
 from triton_ensembles.endpoint.api.errors import ValidationException
 
-_MOST = 50  # AWS's limit of tags a resource
-
 
 class Tags:
     """Tags by ARN, in the order in which they were given."""
@@ -38,16 +36,7 @@ class Tags:
         return {"Tags": [{"Key": key, "Value": value} for key, value in held.items()]}
 
     def _put(self, arn: str, tags: Sequence[Mapping[str, str]]) -> None:
-        held = self._of(arn)
-        keys = [tag["Key"] for tag in tags]
-        if len(set(keys)) < len(keys):
-            raise ValidationException("Duplicate keys in the Tags")
-        if any(key.lower().startswith("aws:") for key in keys):
-            raise ValidationException("aws: prefixed tag key names are not allowed for external use.")
-        new = held | {tag["Key"]: tag["Value"] for tag in tags}
-        if len(new) > _MOST:
-            raise ValidationException(f"A resource may have at most {_MOST} tags, not {len(new)}")
-        held.update(new)
+        self._of(arn).update({tag["Key"]: tag["Value"] for tag in tags})
 
     def _of(self, arn: str) -> dict[str, str]:
         # SageMaker writes names in lower case in ARNs, and ignores the case of the ARNs it is given.

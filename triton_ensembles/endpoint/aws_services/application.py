@@ -25,8 +25,7 @@ from werkzeug.utils import cached_property
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.aws_services.disk import Stored
-from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE, Fault
-from triton_ensembles.endpoint.aws_services.secret import SECRET
+from triton_ensembles.endpoint.aws_services.fault import CONTENT_TYPE, SECRET, Fault
 from triton_ensembles.endpoint.aws_services.uploads import received
 from triton_ensembles.hosting.errors import reason_of
 

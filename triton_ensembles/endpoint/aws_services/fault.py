@@ -1,4 +1,10 @@
-"""Refusals of the S3 process, passed to forward.py, which writes errors in the format of the service."""
+"""What the S3 process and the endpoint say to each other besides requests: a secret, and refusals.
+
+The endpoint writes the refusals in the format of the service (forward.py).
+"""
+
+SECRET = "X-Triton-Ensembles-Secret"
+"""The header with the secret that the S3 process demands of each request."""
 
 CONTENT_TYPE = "application/x-refusal+json"  # {"code": …, "message": …}
 

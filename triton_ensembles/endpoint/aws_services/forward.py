@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import aiohttp
 from aiohttp import web
@@ -21,14 +22,6 @@ from triton_ensembles.hosting.request_body import Body, BodyTooLarge
 # Hop-by-hop headers (RFC 9110, 7.6.1). Expect is answered here.
 _HOP = {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "proxy-connection"}
 _CORS = re.compile("access-control-", re.IGNORECASE)  # moto lets every page read all answers
-_FAILURES = {
-    400: ("InvalidRequest", "the request cannot be read: its operation is unknown, or a value has the wrong format"),
-    403: ("AccessDenied", "Access Denied"),
-    404: ("NotFound", "there is nothing at this path"),
-    405: ("MethodNotAllowed", "the method is not allowed here"),
-    411: ("MissingContentLength", "You must provide the Content-Length HTTP header."),
-    501: ("NotImplemented", "this operation is not supported locally"),
-}
 _FORM_CURE = "send the object with PUT, for example to a URL of generate_presigned_url('put_object')"
 _MOST_BYTES = 5 << 30  # S3's limit of one PUT
 _VIRTUAL_HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]+)\.localhost(:\d+)?")
@@ -77,8 +70,9 @@ class Forward:
 
 
 def _failure(request: web.BaseRequest, status: int) -> web.Response:
-    if status in _FAILURES:
-        return _error(request, *_FAILURES[status], status)
+    if status < 500 or status == HTTPStatus.NOT_IMPLEMENTED:
+        phrase = HTTPStatus(status).phrase
+        return _error(request, phrase.replace(" ", ""), f"{phrase}: the request is for nothing that is here", status)
     message = "the local server of S3, STS, CloudWatch and Application Auto Scaling failed; s3.log says why"
     service = signed_service(request.raw_path, request.headers)
     return _error(request, "InternalError" if service in ("s3", None) else "InternalFailure", message, status)

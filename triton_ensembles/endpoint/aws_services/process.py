@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.endpoint.aws_services.secret import SECRET
+from triton_ensembles.endpoint.aws_services.fault import SECRET
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import IMPORTED_FROM
 from triton_ensembles.ground.processes import die_with_parent

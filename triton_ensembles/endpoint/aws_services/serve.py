@@ -16,14 +16,14 @@ os.environ.setdefault("MOTO_S3_DEFAULT_KEY_BUFFER_SIZE", str(64 * 1024))
 from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import make_server
 
-from triton_ensembles.endpoint.aws_services import cloudwatch, copies, disk
+from triton_ensembles.endpoint.aws_services import cloudwatch, disk
 from triton_ensembles.endpoint.aws_services.application import Application
 
 
 def main() -> None:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    for module in (disk, copies, cloudwatch):
-        module.install()
+    disk.install()
+    cloudwatch.install()
     secret = sys.stdin.readline().strip()
     if not secret:
         sys.exit("the secret is missing on standard input")

@@ -83,16 +83,14 @@ def view(endpoint: Endpoint, all_rows: bool) -> EndpointView:
 def latencies(endpoint: str, view: VariantView, metrics: Metrics, steps: Iterable[StepTimes]) -> Iterator[StepTimes]:
     """Latencies of the models that the view has ``timed``. ``steps``: Triton's own times."""
     variant, steps = view.plan.name, list(steps)
-    orders = {row.model.target_model: row.model.order for row in view.rows}
     for model in view.timed:
         if not metrics.latest(endpoint, variant, model, "ModelLatency"):
             continue  # it has not answered yet
         for metric, step in _LATENCIES.items():
             if latest := metrics.latest(endpoint, variant, model, metric):
                 yield StepTimes(model, step, len(latest), None, *percentiles(latest))
-        order = (model, *orders[model])
-        own = sorted((time for time in steps if time.target_model == model), key=lambda time: time.step)
-        for step_time in sorted(own, key=lambda time: order.index(time.step) if time.step in order else len(order)):
+        own = (time for time in steps if time.target_model == model)
+        for step_time in sorted(own, key=lambda time: (time.step != model, time.step)):
             yield replace(step_time, step="total in Triton") if step_time.step == model else step_time
 
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 
 from triton_ensembles.hosting import faults
-from triton_ensembles.hosting.archive_steps import order_in
 from triton_ensembles.hosting.budgets import Budgets
 from triton_ensembles.hosting.container import Container
 from triton_ensembles.hosting.disk import Disk, NoDiskSpace, model_hash
@@ -34,7 +33,6 @@ class SingleModel:
             raise faults.file_system_full(self._model.target_model, str(full), False) from None
         except BaseException as error:
             raise faults.not_on_disk(self._url, error) or error from None
-        self._model.order = order_in(self._disk.model_folder(self._model.hash))
 
     def container_started(self) -> None:
         self._model.state = ModelState.LOADED

@@ -54,4 +54,3 @@ class VariantPlan:
     instance_count: int
     instance_type: str
     weight: float
-    kept: tuple[str, ...] = ()  # what the API took for it and nothing here does, such as "MetricsConfig"

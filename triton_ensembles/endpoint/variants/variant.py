@@ -59,8 +59,6 @@ class Variant:
         self._python, substitution = await asyncio.to_thread(container_python, self._spec.image, self._context.server)
         if substitution:
             self._warn(substitution)
-        for name in self.plan.kept:
-            self._report(0).event("metrics", f"{name} is kept and has no effect here: all metrics are on /metrics")
         if not self._spec.is_gateway:
             for fault in variable_faults(self._spec.environment, self._spec.release):
                 self._warn(fault)
