@@ -13,9 +13,8 @@ from typing import Any, Self
 import pytest
 
 from tests.hosting import archives
-from triton_ensembles.endpoint.variants.context import Context
 from triton_ensembles.endpoint.variants.spec import ContainerSpec, VariantPlan
-from triton_ensembles.endpoint.variants.variant import Variant
+from triton_ensembles.endpoint.variants.variant import Context, Variant
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.hosting.budgets import Budgets
 from triton_ensembles.hosting.errors import ModelError

@@ -25,9 +25,8 @@ from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.router import Router
 from triton_ensembles.endpoint.running import RunningEndpoint
 from triton_ensembles.endpoint.settings import Settings
-from triton_ensembles.endpoint.variants.context import Context
 from triton_ensembles.endpoint.variants.spec import VariantPlan
-from triton_ensembles.endpoint.variants.variant import Variant
+from triton_ensembles.endpoint.variants.variant import Context, Variant
 from triton_ensembles.hosting.objects import S3Objects
 
 _CONNECTIONS = 32

@@ -108,7 +108,7 @@ class Application:
             self._under_way -= 1
 
     async def _statistics(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Those of all models that are loaded."""
+        """Answer with those of all models that are loaded."""
         models = []
         for name in self._room.loaded():
             with contextlib.suppress(HostingError):  # it is being unloaded

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import botocore.exceptions
 
@@ -42,15 +42,11 @@ class Listing:
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
-class Catalog(Protocol):
-    """Where the models are."""
-
-    async def list(self) -> Listing:
-        """Look again. Raises EnsembleError where nothing can be seen."""
-
-
 class Folder:
-    """A folder with archives (NAME.tar.gz), models (NAME/config.pbtxt) and repositories (NAME/MODEL/config.pbtxt)."""
+    """A folder with archives (NAME.tar.gz), models (NAME/config.pbtxt) and repositories (NAME/MODEL/config.pbtxt).
+
+    Raises EnsembleError where nothing can be seen, as :class:`Prefix` does.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -100,6 +96,9 @@ class Prefix:
             for item in objects
         )
         return _listing(found, {})
+
+
+Catalog = Folder | Prefix
 
 
 def _listing(found: Iterable[tuple[str, str, str]], refused: dict[str, str]) -> Listing:

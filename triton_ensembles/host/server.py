@@ -62,11 +62,7 @@ async def serve_host(
                 if not stop_requested.is_set():
                     room.preload(preload)
                     ready(f"http://{settings.bind}:{listener.getsockname()[1]}", room)
-                    async with asyncio.TaskGroup() as watching:
-                        tasks = [watching.create_task(room.watch()), watching.create_task(_note(settings, room))]
-                        await stop_requested.wait()
-                        for task in tasks:
-                            task.cancel()
+                    await _watch(settings, room, stop_requested)
 
 
 def _room(settings: Settings, catalog: Catalog, objects: Objects, report: HostReport) -> Room:
@@ -90,6 +86,14 @@ def _room(settings: Settings, catalog: Catalog, objects: Objects, report: HostRe
         kserve=True,
     )
     return Room(catalog, Container(launch), disk, budgets, report, settings.pin)
+
+
+async def _watch(settings: Settings, room: Room, stop_requested: asyncio.Event) -> None:
+    async with asyncio.TaskGroup() as watching:
+        tasks = [watching.create_task(room.watch()), watching.create_task(_note(settings, room))]
+        await stop_requested.wait()
+        for task in tasks:
+            task.cancel()
 
 
 async def _unless(stop_requested: asyncio.Event, starting: Coroutine[None, None, None]) -> None:

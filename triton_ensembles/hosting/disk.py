@@ -25,6 +25,7 @@ from triton_ensembles.sagemaker.model_state import ModelState
 _GRANT = 64 << 20  # bytes that an extraction reserves at a time at most, or as many as the archive has: few calls
 
 MakeRoom = Callable[[int], Awaitable[None]]
+Grant = Callable[[int], Coroutine[None, None, None]]
 
 
 class NoDiskSpace(Exception):
@@ -108,29 +109,18 @@ class Disk:
 
         try:
             await grant(await self._objects.size(url))
-            model.state = ModelState.DOWNLOADING
-            began = time.monotonic()
-            archive = scratch / "archive.tar.gz"
-            await self._objects.fetch(url, archive)
-            downloaded = time.monotonic()
-            model.state = ModelState.EXTRACTING
-            disk_bytes = 0
-            if archive.is_dir():  # of links: it is unpacked
-                archive.rename(scratch / "model")
-            else:
-                disk_bytes = await self._extract(archive, scratch / "model", grant)
-                archive.unlink()
+            seconds = await self._write(model, url, scratch, grant)
             scratch.rename(self._models / model.hash)
-            model.disk_bytes = kept = disk_bytes
+            kept = model.disk_bytes
             model.state = ModelState.ON_DISK
-            return downloaded - began, time.monotonic() - downloaded
+            return seconds
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise NoDiskSpace(os.strerror(error.errno)) from error
             raise
         finally:
             if model.state is not ModelState.ON_DISK:
-                model.state = ModelState.WAITING
+                model.state, model.disk_bytes = ModelState.WAITING, 0
             self._model_bytes += kept - granted
             await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
@@ -141,7 +131,22 @@ class Disk:
         await asyncio.to_thread(shutil.rmtree, trash, ignore_errors=True)
         self._model_bytes -= model.disk_bytes
 
-    async def _extract(self, archive: Path, folder: Path, grant: Callable[[int], Coroutine[None, None, None]]) -> int:
+    async def _write(self, model: Model, url: str, scratch: Path, grant: Grant) -> tuple[float, float]:
+        """Download the archive into ``scratch`` and unpack it there, to model/: the seconds of both."""
+        model.state = ModelState.DOWNLOADING
+        began = time.monotonic()
+        archive = scratch / "archive.tar.gz"
+        await self._objects.fetch(url, archive)
+        downloaded = time.monotonic()
+        model.state, model.disk_bytes = ModelState.EXTRACTING, 0
+        if archive.is_dir():  # of links: it is unpacked
+            archive.rename(scratch / "model")
+        else:
+            model.disk_bytes = await self._extract(archive, scratch / "model", grant)
+            archive.unlink()
+        return downloaded - began, time.monotonic() - downloaded
+
+    async def _extract(self, archive: Path, folder: Path, grant: Grant) -> int:
         """Unpack in a thread, which returns to the event loop when it needs more space."""
         loop = asyncio.get_running_loop()
         step = min(_GRANT, archive.stat().st_size)

@@ -1,9 +1,7 @@
 """One instance of a variant: a container, its models and the requests that it answers."""
 
 import time
-from collections.abc import Mapping
 from copy import copy
-from typing import Protocol
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.hosting import faults
@@ -12,34 +10,17 @@ from triton_ensembles.hosting.container import Container
 from triton_ensembles.hosting.disk import Disk
 from triton_ensembles.hosting.errors import InternalFailure, ModelError, ModelNotReadyException
 from triton_ensembles.hosting.model import Model
-from triton_ensembles.hosting.model_processes import Usage
+from triton_ensembles.hosting.model_cache import ModelCache
 from triton_ensembles.hosting.report import Report
 from triton_ensembles.hosting.request import Invocation, Pieces, Reply
+from triton_ensembles.hosting.single_model import SingleModel
 from triton_ensembles.hosting.status import InstanceStatus
 from triton_ensembles.hosting.triton_api import ContainerAnswered, ContainerDied, NeverSent, TritonApi
 from triton_ensembles.sagemaker.model_state import ModelState
 
 _NOT_FOUND = "Request for unknown model: '{}' is not found"  # core r24.10 model_repository_manager.cc
 _MOST_CONTAINERS = 3  # that may die one after the other before a request leaves
-
-
-class Models(Protocol):
-    """The models of one instance: many (:class:`~triton_ensembles.hosting.model_cache.ModelCache`), or only one."""
-
-    @property
-    def count(self) -> int: ...
-    async def prepare(self) -> None: ...
-    def state(self, target_model: str | None, /) -> ModelState | None: ...
-    async def acquire(self, target_model: str | None, /) -> Model: ...
-    def release(self, model: Model) -> None: ...
-    async def evict_other(self, model: Model, /) -> bool: ...
-    def loads(self) -> dict[Model, int]: ...
-    def note_usage(self, usage: Usage, loads: Mapping[Model, int]) -> None: ...
-    def container_started(self) -> None: ...
-    def container_died(self) -> None: ...
-    async def count_environments(self) -> None: ...
-    async def close(self) -> None: ...
-    def all(self) -> list[Model]: ...
+Models = ModelCache | SingleModel
 
 
 class Instance:

@@ -6,7 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import boto3.exceptions
 import botocore.exceptions
@@ -29,26 +29,21 @@ def split_url(url: str) -> tuple[str, str]:
     return bucket, key
 
 
-class Objects(Protocol):
-    """Archives by their URLs. Raises HostingError, or OSError when the destination cannot be written."""
+class Files:
+    """Archives of this machine by their paths, and the folders of models.
+
+    Raises HostingError, or OSError when the destination cannot be written.
+    """
 
     async def size(self, url: str) -> int:
         """Bytes of the archive."""
-
-    async def fetch(self, url: str, destination: Path) -> None:
-        """Write the archive to ``destination``, or make a folder there with links to what is unpacked already."""
-
-
-class Files:
-    """Archives of this machine by their paths, and the folders of models."""
-
-    async def size(self, url: str) -> int:
         try:
             return Path(url).stat().st_size if Path(url).is_file() else 0
         except FileNotFoundError:
             raise faults.object_missing("", url) from None
 
     async def fetch(self, url: str, destination: Path) -> None:
+        """Write the archive to ``destination``, or make a folder there with links to what is unpacked already."""
         source = Path(url)
         if source.is_dir():
             await asyncio.to_thread(_link_models, source, destination)
@@ -109,6 +104,7 @@ class S3Objects:
             raise
 
 
+Objects = Files | S3Objects
 T = TypeVar("T")
 
 

@@ -1,18 +1,11 @@
-"""Starts and stops several instances or variants at the same time."""
+"""Starts and stops several instances or variants at the same time: what has ``start`` and ``stop``."""
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 
-class Startable(Protocol):
-    """An instance or a variant."""
-
-    async def start(self) -> Any: ...
-    async def stop(self) -> Any: ...
-
-
-async def start_all(items: Iterable[Startable]) -> None:
+async def start_all(items: Iterable[Any]) -> None:
     """Start them all. When one fails, the others are canceled and its error is raised."""
     try:
         async with asyncio.TaskGroup() as starting:
@@ -22,7 +15,7 @@ async def start_all(items: Iterable[Startable]) -> None:
         raise errors.exceptions[0] from None
 
 
-async def stop_all(items: Iterable[Startable]) -> None:
+async def stop_all(items: Iterable[Any]) -> None:
     """Stop them all. The first error is raised when each has stopped or failed to."""
     results = await asyncio.gather(*(item.stop() for item in items), return_exceptions=True)
     for result in results:

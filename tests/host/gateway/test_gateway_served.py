@@ -240,42 +240,6 @@ def test_other_requests_are_answered_as_in_http(gateway: GatewayServer, head: st
     assert answer in response
 
 
-OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
-
-
-def spoken(head: bytes, body: bytes) -> bytes:
-    return b"POST /invocations HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n" + body
-
-
-def test_a_body_is_read_however_http_frames_it(gateway: GatewayServer) -> None:
-    """Pipelined over one connection: chunked, after errors, and up to an offer of HTTP/2, whose client waits."""
-    bodies = [json.dumps(named("numbers", {"x": [number]})).encode() for number in range(5)]
-    lengths = [b"Content-Length: %d\r\n" % len(body) for body in bodies]
-    chunked = b"Transfer-Encoding: chunked\r\n"
-    pieces = [b"".join(b"1;a=b\r\n%c\r\n" % letter for letter in body) + b"0\r\nX: y\r\n\r\n" for body in bodies]
-    put = b"PUT /invocations HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
-    batches = [
-        [spoken(lengths[0], bodies[0]), spoken(OFFER + lengths[1], bodies[1])],
-        [b"GET /ping HTTP/1.1\r\nHost: localhost\r\n" + OFFER + b"\r\n"],
-        [spoken(chunked, pieces[2]), spoken(OFFER + chunked, pieces[3])],
-        [spoken(b"Content-Length: 1\r\n", b"{"), put, spoken(OFFER + b"Connection: close\r\n" + lengths[4], bodies[4])],
-    ]
-    answers, count = b"", 0
-    with socket.create_connection(("127.0.0.1", gateway.ports.sagemaker)) as client:
-        for batch in batches:
-            sent, count = b"".join(batch), count + len(batch)
-            for start in range(0, len(sent), 700):
-                client.sendall(sent[start : start + 700])
-            while answers.count(b"HTTP/1.1 ") < count:
-                received = client.recv(1 << 16)
-                assert received
-                answers += received
-        answers += client.makefile("rb").read()
-    assert [int(part[:3]) for part in answers.split(b"HTTP/1.1 ")[1:]] == [200, 200, 200, 200, 200, 400, 405, 200]
-    results = [json.loads(b"[" + part.partition(b"]")[0] + b"]") for part in answers.split(b'"result":[')[1:]]
-    assert results == [[float(number + 1)] for number in range(5)]
-
-
 def test_models_see_the_environment_of_the_container_alone(gateway: GatewayServer) -> None:
     for pid in descendants(gateway.pid):
         variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")

@@ -6,32 +6,56 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from triton_ensembles.endpoint.events import RecentEvents
+from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.variants.container_variables import container_variables, without_effect
-from triton_ensembles.endpoint.variants.context import Context
 from triton_ensembles.endpoint.variants.instance_report import RECENT_ERRORS, Report
-from triton_ensembles.endpoint.variants.single_model import SingleModel
-from triton_ensembles.endpoint.variants.spec import VariantPlan
+from triton_ensembles.endpoint.variants.spec import Mode, VariantPlan
 from triton_ensembles.endpoint.variants.status import RecentError, VariantStatus
-from triton_ensembles.endpoint.variants.target_model import check_target_model
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.hosting.container import Container, Launch
 from triton_ensembles.hosting.container_python import container_python
 from triton_ensembles.hosting.disk import Disk, model_hash
-from triton_ensembles.hosting.errors import ServiceUnavailable
-from triton_ensembles.hosting.instance import Instance, Models
+from triton_ensembles.hosting.errors import ServiceUnavailable, ValidationError
+from triton_ensembles.hosting.instance import Instance
 from triton_ensembles.hosting.log_file import append_line, trim_log
 from triton_ensembles.hosting.model import Model
 from triton_ensembles.hosting.model_cache import ModelCache
+from triton_ensembles.hosting.objects import S3Objects
 from triton_ensembles.hosting.request import Invocation, Reply
+from triton_ensembles.hosting.single_model import SingleModel
 from triton_ensembles.hosting.together import start_all, stop_all
+from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS, TARGET_MODEL
 from triton_ensembles.sagemaker.model_state import ModelState
 from triton_ensembles.sagemaker.routing import rank
+from triton_ensembles.server.home import Installation
 from triton_ensembles.triton.sagemaker_variables import variable_faults
 
 _MEASURE_SECONDS = (2.0, 10.0)  # between measurements: at least and at most
 _PAUSE_FACTOR = 200  # times the duration of the last one: tens of ms for a server with many pages and threads
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a variant is given besides its plan.
+
+    Attributes:
+        endpoint: the name.
+        root: a folder that the variant makes and removes. Triton passes its path to a shell.
+        log: the endpoint's log file; all instances append Triton's own lines to it. It is kept.
+        server: the Triton of the containers; None for the one that ``setup`` has installed.
+    """
+
+    endpoint: str
+    objects: S3Objects
+    root: Path
+    log: Path
+    metrics: Metrics
+    events: RecentEvents
+    server: Installation | None = None
 
 
 class Variant:
@@ -92,7 +116,7 @@ class Variant:
         self._invocations += 1
         if self.stopping or not self._instances:
             raise ServiceUnavailable("the variant is not in service")
-        check_target_model(self._spec.mode, request.target_model)
+        _check_target_model(self._spec.mode, request.target_model)
         return await self._choose(request.target_model).invoke(request)
 
     async def stop(self) -> None:
@@ -151,9 +175,8 @@ class Variant:
             self._context.server,
         )
         container = Container(launch)
-        models: Models = SingleModel(self._spec.model_data_url, container, disk, self._budgets, report)
-        if multi:
-            models = ModelCache(self._model, container, disk, self._budgets, report)
+        shared = container, disk, self._budgets, report
+        models = ModelCache(self._model, *shared) if multi else SingleModel(self._spec.model_data_url, *shared)
         return Instance(index, container, models, disk, self._budgets, report)
 
     def _model(self, target_model: str, taken: int) -> Model:
@@ -206,3 +229,20 @@ class Variant:
                     failed = str(error)
                     self._report(0).warning("", f"the endpoint could not be measured: {type(error).__name__}: {failed}")
             took = time.monotonic() - began
+
+
+def _check_target_model(mode: Mode, target_model: str | None) -> None:
+    """Raise ValidationError where a container of this mode takes no such request."""
+    if mode == "SingleModel":
+        if target_model is not None:
+            message = "The endpoint is not a multi-model endpoint and does not support target model header"
+            raise ValidationError(message, cure="leave out TargetModel, or create the model with Mode MultiModel")
+    elif target_model is None:
+        message = "The endpoint is a multi-model endpoint and the request is missing a target model header"
+        raise ValidationError(message, cure="name the archive in TargetModel, relative to ModelDataUrl")
+    elif not TARGET_MODEL.fullmatch(target_model) or SHELL_CHARACTERS.search(target_model):
+        message = (
+            f"TargetModel {target_model[:200]!r} is not valid: it must have 1 to 1024 printable characters, "
+            "must not begin with a space, and must not have any of ;|&$`<>()[]{}\\\"'*?~#! in it"
+        )
+        raise ValidationError(message, cure="rename the object")
