@@ -84,7 +84,10 @@ def test_a_model_whose_process_was_killed_is_loaded_again(models: Path, tmp_path
             (stub,) = [pid for pid in descendants(hosted.pid) if f"/{name}/1/model.py" in command_line(pid)]
             os.kill(stub, signal.SIGKILL)
 
-        for ends in ("by a request", "by an unload", "by a request"):
+        for ends in ("by a request", "after a crash", "by an unload"):
+            if ends == "after a crash":
+                hosted.kill_triton()
+                eventually(lambda: hosted.metric("host_restarts_total") == 1)
             assert hosted.infer("rarely", 3) == [3]
             kill("rarely")
             assert "is not healthy" in hosted.error("rarely", 500)
@@ -94,7 +97,7 @@ def test_a_model_whose_process_was_killed_is_loaded_again(models: Path, tmp_path
         before = hosted.metric("host_load_seconds_count")
         kill("always")
         eventually(lambda: hosted.metric("host_load_seconds_count") == before + 1)  # nobody has to ask
-        assert hosted.infer("always", 5) == [5] and hosted.metric("host_restarts_total") == 0
+        assert hosted.infer("always", 5) == [5] and hosted.metric("host_restarts_total") == 1
 
 
 def test_what_was_loaded_comes_back(models: Path, tmp_path: Path) -> None:

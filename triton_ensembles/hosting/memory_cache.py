@@ -69,7 +69,7 @@ class MemoryCache:
         self._sizes = ModelSizes()
         self._calls = ContainerCalls(models)
         self._stuck: list[_StuckLoad] = []
-        self._abandoned: list[tuple[str, TritonApi]] = []
+        self._abandoned: list[tuple[str, TritonApi, str]] = []  # with their ids
         self._admission = Admission(container, models, self._sizes, budgets, self._unload)
         self.after_load: Callable[[Model], Awaitable[None]]
 
@@ -230,20 +230,24 @@ class MemoryCache:
     def taken(self, target_model: str) -> int:
         """Return how many ids of the model the present server has for loads that it will never end, and for models
         that were abandoned: it takes the archive by another id and name only."""
-        held = [*self._abandoned, *((load.target_model, load.api) for load in self._stuck)]
+        held = [(load.target_model, load.api) for load in self._stuck] + [
+            (name, api) for name, api, _ in self._abandoned
+        ]
         return sum(name == target_model and not api.closed for name, api in held)
 
     async def abandon(self, model: Model) -> None:
         """Give up a loaded model of which a process has ended: once a request has met that, Triton never ends to
         unload it. What is left of its processes is ended, and it gets another id."""
         assert model.api is not None, "it is loaded"
-        self._abandoned = [(name, api) for name, api in self._abandoned if not api.closed]
-        self._abandoned.append((model.target_model, model.api))
+        self._abandoned = [known for known in self._abandoned if not known[1].closed]
+        self._abandoned.append((model.target_model, model.api, model.hash))
         await self._container.end_steps(model.hash)
-        renewed = self._make(model.target_model, self.taken(model.target_model))
+        model.state, model.broken = ModelState.ON_DISK, ""
+        number, ids = self.taken(model.target_model), {hash for *_, hash in self._abandoned}
+        while (renewed := self._make(model.target_model, number)).hash in ids:  # it had this one before a restart
+            number += 1
         self._disk.rename(model, renewed.hash)
         model.alias, model.invoke_path = renewed.alias, renewed.invoke_path
-        model.state, model.broken = ModelState.ON_DISK, ""
         self._report.gone(model.target_model)
         self._report_count()
 

@@ -12,7 +12,7 @@ from triton_ensembles.host.gateway.invocation import ATTRIBUTES, BINARY, Invocat
 from triton_ensembles.host.gateway.models_toml import Model, Table
 from triton_ensembles.host.gateway.payloads import Signature, Tensor, decode, encode, misfit
 from triton_ensembles.host.names import renamed
-from triton_ensembles.host.refusal import Refused
+from triton_ensembles.host.refusal import RETRY, Refused
 from triton_ensembles.host.report import HostReport
 from triton_ensembles.host.room import Room
 from triton_ensembles.hosting import request as to_triton
@@ -100,7 +100,8 @@ class Gateway:
         if refusal.status == 400 and len(model.inputs) == 1:
             (source,) = model.inputs.values()
             subject = f"payload.{source.field} cannot be used by {model}"
-        raise Refused(refusal.status, late if refusal.status == 504 else f"{subject}: {refusal}")
+        reason = late if refusal.status == 504 else f"{subject}: {refusal}"
+        raise Refused(refusal.status, reason, RETRY if refusal.status == 503 else None)
 
     async def _forward(self, entry: Entry, model: Model, body: KServe) -> to_triton.Reply:
         """Triton's answer to a body of KServe v2, which is sent as it is."""
