@@ -35,7 +35,7 @@ test: .venv/ready ## Run the tests: each part of the project, also against real 
 	@$(PYTEST) -m 'not slow' --junitxml=reports/test.xml
 
 test-rest: .venv/ready ## The second half of test-all: the slow tests, and the server's verdicts on file once more
-	@VERDICTS=ask $(PYTEST) -m 'slow or verdicts' --junitxml=reports/test-rest.xml
+	@VERDICTS=$(or $(VERDICTS),ask) $(PYTEST) -m 'slow or verdicts' --junitxml=reports/test-rest.xml
 
 test-all: ## Run all tests: test, then test-rest
 	@$(MAKE) --no-print-directory test

@@ -86,7 +86,7 @@ class ModelLoader:
     def verdict(self, name: str) -> LoadResult:
         """What the server says about a model: what is on file about it (verdicts.py), or else by loading it."""
         digest = verdicts.digest_of(self._repository, name, self._completes)
-        if verdicts.MODE in ("read", "add") and (verdict := verdicts.known(digest)):
+        if not verdicts.is_asked(digest) and (verdict := verdicts.known(digest)):
             return LoadResult(verdict["loaded"], verdict["words"])
         result = self.load_surely(name)
         self._loaded += 1

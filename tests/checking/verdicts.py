@@ -1,7 +1,8 @@
 """What the pinned server said about models, on file: about the same bytes it says the same every time.
 
 ``make test`` reads verdicts.json and asks the server only about models that are not there. With ``VERDICTS=ask``
-(``make test-all``) the server is asked about every model, and a verdict on file that it no longer gives is a failure.
+(``make test-rest``) the server is asked about every model, and a verdict on file that it no longer gives is a failure;
+with ``VERDICTS=share`` (.ci/run) about a quarter of them, another one each day.
 ``make verdicts`` (``VERDICTS=add``) asks about the models that are not there and writes them down, without those that
 no table has any more; ``VERDICTS=write`` asks about every model.
 """
@@ -12,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,8 @@ from checkout import ROOT, TRITON_HOME
 from triton_ensembles.server import home
 
 FILE = Path(__file__).with_name("verdicts.json")
-MODE = os.environ.get("VERDICTS", "read")  # or "ask", "add", "write"
+MODE = os.environ.get("VERDICTS", "read")  # or "ask", "share", "add", "write"
+_SHARE = 4  # days in which the server is asked about every model
 _LARGEST_TEXT = 100_000  # bytes of a file that may name other models
 _ENGINE = re.compile(rb"onnx|dali|openvino|torch|tensorflow|graphdef")
 _TIME_AND_PROCESS = re.compile(r"\b([EWI])\d{4} [\d:.]+ \d+ ")
@@ -54,9 +57,16 @@ def known(digest: str) -> dict[str, Any] | None:
     return verdict
 
 
+def is_asked(digest: str) -> bool:
+    """Tell whether the server is asked about a model although it may be on file."""
+    if MODE == "share":
+        return int(digest, 16) % _SHARE == datetime.now(UTC).toordinal() % _SHARE
+    return MODE in ("ask", "write")
+
+
 def note(digest: str, name: str, loaded: bool, words: str, folder: Path) -> None:
     """Compare a verdict of the server with the file, or keep it for the file."""
-    if MODE == "ask" and _on_file():
+    if MODE in ("ask", "share") and _on_file():
         before = known(digest)
         assert before, f"the verdict about {name} is not on file: run make verdicts"
         assert before["loaded"] == loaded, f"the server says otherwise about {name}: {words}"
