@@ -59,7 +59,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+LARGE = ("a hundred", "records", "archives", "50 000")
+LARGE_ARE_SLOW = [pytest.param(name, marks=pytest.mark.slow) if name.startswith(LARGE) else name for name in CASES]
+
+
+@pytest.mark.parametrize("name", LARGE_ARE_SLOW)
 def test_it_is_refused_by_check_and_by_the_endpoint(name: str, tmp_path: Path) -> None:
     """Otherwise a file of some bytes takes all memory, or minutes."""
     path = tmp_path / "a.tar.gz"
@@ -167,6 +171,7 @@ def test_what_never_ends_in_a_folder_is_not_read(tmp_path: Path) -> None:
     assert [fault.rule for fault in check([tmp_path / "a.tar.gz"]).faults] == ["archive-unreadable"]
 
 
+@pytest.mark.slow
 def test_a_folder_of_more_files_than_the_limit_is_a_line(tmp_path: Path) -> None:
     """Otherwise `check` of a home folder never ends."""
     write_files(tmp_path / "models" / "scale", {"config.pbtxt": python_model(), "1/model.py": IDENTITY})
