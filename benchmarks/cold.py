@@ -69,7 +69,6 @@ def measure(results: Results, rounds: int, progress: Progress) -> None:
             starts[name].append(start)
             progress(f"round {number} of {rounds}: {name} answered after {start.total:.2f} s")
     results.tables.append(table(starts, {name: archive.stat().st_size for name, archive in archives.items()}))
-    results.figures |= {f"load {name}": median(start.load for start in starts[name]) for name in starts}
     results.figures |= {f"cold {name}": median(start.total for start in starts[name]) for name in starts}
 
 

@@ -56,10 +56,9 @@ def test_a_cold_start_has_its_times_and_what_the_unload_leaves(
 def test_clones_load_and_answer_in_one_server(payload: Payload, tmp_path: Path) -> None:
     # Far more than the server's files take, which count as less while other tests have them in memory too.
     large = archive(tmp_path / "pair.tar.gz", initialize=f"self.kept = b'1' * {200 * _MIB}")
-    single, pair = grow(large, [payload], (1, 2))
-    assert (single.loaded, pair.loaded) == (1, 2)
-    assert single.memory > 200 * _MIB and pair.memory - single.memory > 100 * _MIB
-    assert min(single.load, pair.load) > 0
+    (one, single), (two, pair) = grow(large, [payload], (1, 2))
+    assert (one, two) == (1, 2)
+    assert single > 200 * _MIB and pair - single > 100 * _MIB
 
 
 def test_the_echo_answers_as_many_bytes_as_the_ensemble(tmp_path: Path) -> None:
