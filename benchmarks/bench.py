@@ -80,8 +80,8 @@ def measured_rounds(
             for place, (contender, load) in enumerate(cells, start=1):
                 cell = measured(contender, load, seconds * load.duration)
                 results.measured.append(Measurement(number, contender.name, load, cell))
-                passed, p50 = time.monotonic() - started, cell.latency_ms["p50"]
-                rate = f"{contender.name}: {load}: {cell.throughput:.1f}/s, p50 {p50:.1f} ms"
+                passed = time.monotonic() - started
+                rate = f"{contender.name}: {load}: {cell.throughput:.1f}/s, p50 {cell.p50_ms:.1f} ms"
                 progress(f"[{passed:5.0f} s, {number}.{place}/{len(cells)}] {rate}")
             yield number
 

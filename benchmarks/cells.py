@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from benchmarks.loads import Load
 from triton_ensembles.ground.errors import EnsembleError
-
-PERCENTILES = (50, 90, 95, 99)
 
 
 @dataclass(frozen=True)
@@ -20,18 +18,20 @@ class Cell:
 
     Attributes:
         throughput: rows (texts or images) per second.
-        latency_ms: of a request, by percentile ("p50", …); for a limit that of a batch.
-        cpu: cores in use on average, by process: "client", "server" and the steps by name.
+        p50_ms: of the latencies of requests; for a limit of batches.
+        client: cores that the client uses on average.
+        others: those that all other processes use.
     """
 
     throughput: float
-    latency_ms: Mapping[str, float] = field(default_factory=dict)
-    cpu: Mapping[str, float] = field(default_factory=dict)
+    p50_ms: float
+    client: float = 0.0
+    others: float = 0.0
 
     @property
     def core_seconds(self) -> float:
         """Processor time of a row, of all processes together."""
-        return sum(self.cpu.values()) / self.throughput
+        return (self.client + self.others) / self.throughput
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,3 @@ def rate(times: Sequence[float], rows: Sequence[float]) -> float:
     if len(moments) < 2 or moments[0] == moments[-1]:
         raise EnsembleError("too few requests were answered to compute a rate", cure="measure longer, with --seconds")
     return float(np.polyfit(moments - moments[0], np.asarray(rows, float), 1)[0])
-
-
-def percentiles(latencies: Sequence[float]) -> dict[str, float]:
-    """Latencies in seconds -> percentiles in milliseconds."""
-    values = np.percentile(np.asarray(latencies) * 1000, PERCENTILES)
-    return {f"p{percent}": float(value) for percent, value in zip(PERCENTILES, values, strict=True)}

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 
-from benchmarks.cells import Cell, percentiles
+from benchmarks.cells import Cell
 from benchmarks.engines import Array, Engine, find_step, open_engine
 from benchmarks.loads import IMAGES, Load, images_of, short_texts
 
@@ -125,4 +126,4 @@ def measure(call: Callable[[Batch], Array], items: Batch, rows: int, seconds: fl
         call(batch)
         now = time.perf_counter()
         latencies.append(now - before)
-    return Cell(len(latencies) * rows / (now - started), percentiles(latencies))
+    return Cell(len(latencies) * rows / (now - started), 1000 * median(latencies))

@@ -1,17 +1,15 @@
-"""Processor time by process, read from /proc: who uses the cores that client, server and steps share.
+"""Processor time, read from /proc: who uses the cores that client, server and steps share.
 
 Memory is read by :func:`triton_ensembles.ground.processes.memory_parts`.
 """
 
 import os
-import re
-from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from triton_ensembles.ground.processes import command_line, descendants
+from triton_ensembles.ground.processes import descendants
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_STUB = "triton_python_backend_stub"
 
 
 def seconds_of(pid: int, *, with_ended_children: bool = False) -> float:
@@ -24,23 +22,17 @@ def seconds_of(pid: int, *, with_ended_children: bool = False) -> float:
     return sum(map(int, fields[11 : 15 if with_ended_children else 13])) / _TICKS
 
 
-def seconds_by_process(pid: int) -> dict[str, float]:
-    """Processor time of a server and its children: the Python steps of a tritonserver by name, the rest "server"."""
-    times: dict[str, float] = {}
-    for process in (pid, *descendants(pid)):
-        name = _step(command_line(process)) or "server"
-        times[name] = times.get(name, 0.0) + seconds_of(process)
-    return times
+def seconds_of_all(pid: int) -> float:
+    """Add up the processor time of a server and of its children."""
+    return sum(map(seconds_of, (pid, *descendants(pid))))
 
 
-def cores(before: Mapping[str, float], after: Mapping[str, float], seconds: float) -> dict[str, float]:
-    """Cores in use on average between two readings of processor time that are ``seconds`` apart."""
-    return {name: round((value - before.get(name, 0.0)) / seconds, 3) for name, value in after.items()}
+class Usage(NamedTuple):
+    """Seconds of processor time of the client and of all other processes, or the cores that they use on average."""
 
+    client: float
+    others: float
 
-def _step(command: str) -> str:
-    """The step that a stub serves: the last word but one of its command line is ENSEMBLE.STEP_GROUP_NUMBER."""
-    words = command.split()
-    if len(words) < 2 or not words[0].endswith(_STUB):
-        return ""
-    return re.sub(r"_\d+_\d+$", "", words[-2]).rpartition(".")[2]
+    def cores(self, before: "Usage", seconds: float) -> "Usage":
+        """Compute the cores from this and an earlier reading, ``seconds`` before."""
+        return Usage(*(round((now - then) / seconds, 3) for now, then in zip(self, before, strict=True)))

@@ -28,11 +28,10 @@ def _rows(results: Results, part: Part, load: Load) -> Iterator[list[str]]:
     for name in results.names(load):
         if name != ECHO:
             cells = [*results.cells(name, load).values()]
-            client = mean(cell.cpu.get("client", 0.0) for cell in cells)
-            cores = mean(sum(cell.cpu.values()) for cell in cells)
-            latency = f"{median(cell.latency_ms['p50'] for cell in cells):.1f}"
+            client, others = mean(cell.client for cell in cells), mean(cell.others for cell in cells)
+            latency = f"{median(cell.p50_ms for cell in cells):.1f}"
             throughput = rate(cell.throughput for cell in cells)
-            yield [name, throughput, latency, f"{client:.2f}", f"{cores - client:.2f}"]
+            yield [name, throughput, latency, f"{client:.2f}", f"{others:.2f}"]
 
 
 def rate(rates: Iterable[float]) -> str:

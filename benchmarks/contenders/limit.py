@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.cells import Cell
 from benchmarks.limit_process import Request, serve
 from benchmarks.loads import Load
-from benchmarks.process_usage import cores, seconds_of
+from benchmarks.process_usage import Usage, seconds_of
 from triton_ensembles.ground.errors import EnsembleError
 
 
@@ -65,8 +65,8 @@ class Limit:
         self._run(load, warm_up)
         began, before = time.monotonic(), self._processor_time()
         cells = self._run(load, seconds)
-        usage = cores(before, self._processor_time(), time.monotonic() - began)
-        return Cell(sum(cell.throughput for cell in cells), cells[0].latency_ms, usage)
+        usage = self._processor_time().cores(before, time.monotonic() - began)
+        return Cell(sum(cell.throughput for cell in cells), cells[0].p50_ms, *usage)
 
     def _run(self, load: Load, seconds: float) -> list[Cell]:
         for number, (_, connection) in enumerate(self._running):
@@ -79,5 +79,5 @@ class Limit:
         except EOFError as error:
             raise EnsembleError(f"the process of {self.name} has ended; its error stands above") from error
 
-    def _processor_time(self) -> dict[str, float]:
-        return {"limit": sum(seconds_of(process.pid or 0) for process, _ in self._running)}
+    def _processor_time(self) -> Usage:
+        return Usage(0.0, sum(seconds_of(process.pid or 0) for process, _ in self._running))

@@ -10,16 +10,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
-from benchmarks.cells import Cell, percentiles, rate
+from benchmarks.cells import Cell, rate
 from benchmarks.engines import Array
 from benchmarks.examples import lowest_cosine
 from benchmarks.http_load import HttpTarget, post, request_each, run_load
 from benchmarks.loads import Load, short_texts
 from benchmarks.peers.servers import NAME, Peer
-from benchmarks.process_usage import cores, seconds_by_process, seconds_of
+from benchmarks.process_usage import Usage, seconds_of, seconds_of_all
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import die_with_parent, end
 
@@ -58,18 +59,18 @@ class RunningPeer:
         target = self._target(load)
         before = self._processor_time()
         answers = run_load(target, load.concurrency, seconds, warm_up)
-        usage = cores(before, self._processor_time(), seconds + warm_up)
+        usage = self._processor_time().cores(before, seconds + warm_up)
         if not answers.finished or answers.finished[-1] - answers.finished[0] < seconds / 2:  # one burst has no rate
             raise EnsembleError(f"{self.name} answers too slowly to be measured in {seconds:.1f} s")
         rows = [load.rows * number for number in range(len(answers.finished))]
-        return Cell(rate(answers.finished, rows), percentiles(answers.latencies), usage)
+        return Cell(rate(answers.finished, rows), 1000 * median(answers.latencies), *usage)
 
     def _target(self, load: Load) -> HttpTarget:
         texts = short_texts(self.texts_from)
         return _target(self.port, [texts[start : start + load.rows] for start in range(0, len(texts), load.rows)])
 
-    def _processor_time(self) -> dict[str, float]:
-        return seconds_by_process(self.pid) | {"client": seconds_of(os.getpid())}
+    def _processor_time(self) -> Usage:
+        return Usage(seconds_of(os.getpid()), seconds_of_all(self.pid))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import tritonclient.http as http
 
 from benchmarks.cells import Cell, rate
 from benchmarks.loads import IMAGES, Load, images_of, short_texts
-from benchmarks.process_usage import cores, seconds_by_process, seconds_of
+from benchmarks.process_usage import Usage, seconds_of, seconds_of_all
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
@@ -70,9 +70,7 @@ class Served:
             failures = (read_counters(client, self.model) - before).failures
         if failures:
             raise EnsembleError(f"{self.model} answered {failures} requests with an error")
-        times = running.result()
-        latency = {"p50": times.p50_ms, "p90": times.p90_ms, "p95": times.p95_ms, "p99": times.p99_ms}
-        return Cell(throughput, latency, usage)
+        return Cell(throughput, running.result().p50_ms, *usage)
 
     def _watch(
         self,
@@ -81,8 +79,8 @@ class Served:
         idle: int,
         seconds: float,
         warm_up: float,
-    ) -> tuple[float, dict[str, float]]:
-        """Rows per second, and cores by process, from ``warm_up`` seconds after the first answer beyond ``idle``."""
+    ) -> tuple[float, Usage]:
+        """Rows per second, and cores, from ``warm_up`` seconds after the first answer beyond ``idle``."""
         while not running.done() and read_counters(client, self.model).rows == idle:
             time.sleep(_POLL_SECONDS / 5)
         time.sleep(warm_up)
@@ -94,17 +92,17 @@ class Served:
             if (answered := read_counters(client, self.model).rows) != rows[-1]:
                 rows.append(answered)
                 times.append(time.monotonic())
-        usage = cores(before, self._processor_time(), time.monotonic() - began)
+        usage = self._processor_time().cores(before, time.monotonic() - began)
         if running.done():
             running.result()  # raises what went wrong
         if len(times) < _LEAST_CHANGES:
             raise EnsembleError(f"{self.model} answers too slowly to be measured in {seconds:.1f} s")
         return rate(times, rows[1:]), usage
 
-    def _processor_time(self) -> dict[str, float]:
+    def _processor_time(self) -> Usage:
         commands = {pid: command_line(pid).partition(" ")[0] for pid in descendants(os.getpid())}
         client = sum(seconds_of(pid) for pid, command in commands.items() if command.endswith("/perf_analyzer"))
-        return seconds_by_process(self.server.pid) | {"client": client}
+        return Usage(client, seconds_of_all(self.server.pid))
 
     def _generator(self, load: Load) -> LoadGenerator:
         path = self.folder / f"{load.content}-{load.rows}.json"

@@ -39,16 +39,15 @@ FACTS = {
     "versions": {"tritonserver": "2.51.0"},
     "weights": {"bert_trt": "pretrained"},
 }
-CPU = {"client": 0.5, "server": 1.0}  # cores in use in every cell
+CORES = (0.5, 1.0)  # of the client and of others, in every cell
 
 
 def run_of(throughputs: Mapping[tuple[str, Load], Sequence[float]]) -> Results:
     """A part with these throughputs, by round, of each contender under each load."""
     results = Results(FACTS)
     for (name, load), rates in throughputs.items():
-        latency = dict.fromkeys(("p50", "p90", "p95", "p99"), 5.0)
         for number, each in enumerate(rates, start=1):
-            results.measured.append(Measurement(number, name, load, Cell(each, latency, CPU)))
+            results.measured.append(Measurement(number, name, load, Cell(each, 5.0, *CORES)))
     return results
 
 
@@ -94,7 +93,7 @@ def test_a_figure_compares_each_round_with_itself() -> None:
 def test_the_floor_of_many_requests_adds_processor_time() -> None:
     """Otherwise what the client and the server take themselves is left out of the floor."""
     results = run_of({(ECHO, MANY): [3000], (ENGINE_EACH_CORE, BATCHES[MANY]): [750], (FUSED, BATCH): [1.0]})
-    used = sum(CPU.values())
+    used = sum(CORES)
     assert floor(results, MANY) == pytest.approx({1: 2 / (used / 3000 + used / 750)})
     assert floor(results, BATCH) == {}  # without an echo
 

@@ -89,10 +89,7 @@ def test_what_the_floor_is_made_of_and_both_forms_are_measured(built: dict[str, 
         (DRAWN, ONE),
     ]
     for each in results.measured:
-        assert each.cell.throughput > 0
-        assert 0 < each.cell.latency_ms["p50"] <= each.cell.latency_ms["p99"]
-    assert set(results.cells(DRAWN, ONE)[1].cpu) == {"client", "server", "preprocess", "bert-trt", "postprocess"}
-    assert set(results.cells(FUSED, ONE)[1].cpu) == {"client", "server", "bert_trt"}
+        assert each.cell.throughput > 0 and each.cell.p50_ms > 0 and each.cell.others > 0
     assert floor(results, ONE)[1] > 0
     assert results.facts["weights"] == {"bert_trt": built["bert_trt"].manifest["weights"]}
     assert any("fused: 1 short sentence per request, one at a time" in line for line in lines)
