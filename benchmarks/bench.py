@@ -87,7 +87,7 @@ def measured_rounds(
 
 
 def measured(contender: Contender, load: Load, seconds: float) -> Cell:
-    """One cell, measured again for longer when too little was answered in the time."""
+    """Measure one cell, again for longer when too little was answered in the time."""
     while True:
         try:
             return contender.measure(load, seconds, WARM_UP)

@@ -40,7 +40,7 @@ def load_model(server: SageMakerServer, hash: str, folder: Path, target: str) ->
 def send(
     server: SageMakerServer, method: str, path: str, target: str, body: bytes = b"", kind: str = "application/json"
 ) -> float:
-    """One request with the TargetModel header ``target``; the seconds until its answer. Raises RuntimeError."""
+    """Send a request with the TargetModel header ``target``; the seconds until its answer. Raises RuntimeError."""
     headers = {"X-Amzn-SageMaker-Target-Model": target, "Content-Type": kind}
     with closing(connection_to(server.sagemaker_url, 300)) as connection:
         began = time.perf_counter()

@@ -55,7 +55,7 @@ def with_precision(precision: str, recipe: str) -> str:
 
 
 def with_one_instance(recipe: str) -> str:
-    """One instance of each engine."""
+    """Set one instance of each engine."""
     return _with("engines", {"instances": 1}, recipe)
 
 

@@ -25,7 +25,7 @@ sys.meta_path.insert(0, Missing())
 
 
 def distributions(requirements: list[str]) -> set[str]:
-    """What these install, with all that they require in turn, by canonical name."""
+    """Find what these install, with all that they require in turn, by canonical name."""
     found: set[str] = set()
     waiting = [(requirement, "") for requirement in requirements]
     while waiting:

@@ -91,7 +91,7 @@ def served_by(*command: str, **options: Any) -> Iterator[str]:
 
 
 def lines_until(stream: IO[str] | None, words: str) -> list[str]:
-    """What a process prints on one of its streams up to the line with these words, and nothing after it."""
+    """Read what a process prints on one of its streams up to the line with these words, and nothing after it."""
     assert stream is not None
     lines: list[str] = []
     for line in stream:

@@ -83,7 +83,7 @@ def running_peer(
     texts_from: Path,
     expected: tuple[Sequence[str], Array],
 ) -> Iterator[RunningPeer]:
-    """One peer, in its own process.
+    """Start one peer in its own process.
 
     Args:
         expected: texts, and our vectors FP32 [texts, 384] of them; the peer's must point the same way.

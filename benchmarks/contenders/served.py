@@ -112,8 +112,8 @@ class Served:
         return LoadGenerator(self.server, self.folder, self.model, "grpc", load.rows, inputs)
 
     def _entries(self, load: Load) -> Sequence[Mapping[str, Any]]:
-        """One entry per row: perf_analyzer puts as many consecutive ones into a request as it has rows, if all have one
-        shape. Images have no shape of their own, so they are given one."""
+        """Make an entry for each row. perf_analyzer puts as many consecutive ones into a request as it has rows, if all
+        have one shape. Images have no shape of their own, so they are given one."""
         if load.content != IMAGES:
             return [{"INPUT0": {"content": [text], "shape": [1]}} for text in short_texts(self.texts_from)]
         encoded = ((base64.b64encode(image).decode("ascii"), len(image)) for image in images_of(load))

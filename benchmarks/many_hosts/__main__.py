@@ -21,7 +21,7 @@ _UNDER_WAY = 2  # models that a host loads for others, each of which needs its m
 
 
 def budget_of(memory: Memory, models: float) -> int:
-    """What a host needs that keeps this many models while it loads others."""
+    """Compute what a host needs that keeps this many models while it loads others."""
     return memory.budget(models + _UNDER_WAY)
 
 
@@ -40,7 +40,7 @@ def hits(name: str, address: str, hosts: list[Host], models: list[int], clients:
 
 
 def compare_hits(archives: Path, folder: Path, models: list[int], clients: int, memory: Memory, room: float) -> None:
-    """One host with memory for ``room`` models; four with a quarter of that each, by the hash and by turns."""
+    """Compare one host with memory for ``room`` models and four with a quarter of it, by the hash and by turns."""
     for name, count, by_turns in (
         ("one host", 1, False),
         ("four hosts, the hash of the name", _HOSTS, False),

@@ -30,7 +30,7 @@ def models() -> Built:
 
 @pytest.fixture(scope="module")
 def reference(models: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[http.InferenceServerClient]:
-    """Its Python steps run in the project's own environment, which has torch too."""
+    """Serve it with Python steps in the project's own environment, which has torch too."""
     folder = tmp_path_factory.mktemp("reference")
     shutil.copytree(models.repository, folder / "models")
     for step in ("preprocess", "postprocess"):

@@ -38,7 +38,7 @@ def add_weights(project: Path, size: int) -> None:
 
 
 def leftovers(project: Path) -> list[str]:
-    """What is in build/ and dist/ that is not complete."""
+    """List what is in build/ and dist/ and not complete."""
     return [path.name for path in project.rglob("*") if "partial" in path.name]
 
 

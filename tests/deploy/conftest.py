@@ -108,7 +108,7 @@ def place() -> S3Prefix:
 
 @pytest.fixture
 def lines() -> list[str]:
-    """What is reported as progress, line by line: pass ``lines.append``."""
+    """Collect what is reported as progress, line by line: pass ``lines.append``."""
     return []
 
 

@@ -22,7 +22,7 @@ class Block:
 
     @property
     def commands(self) -> list[str]:
-        """Its lines of shell, continued lines joined and comments left out."""
+        """List its lines of shell, continued lines joined and comments left out."""
         lines = re.sub(r"\\\n\s*", " ", self.text).splitlines()
         return [words for line in lines if (words := re.sub(r"\s#.*", "", line).strip())]
 

@@ -30,7 +30,7 @@ _NO_AWS = {
 
 
 def printed(block: Block) -> str:
-    """What the block's command prints now."""
+    """Run the block's command; returns what it prints now."""
     (command,) = block.commands
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | _NO_AWS
     with mock.patch.dict(os.environ, environment, clear=True):

@@ -26,7 +26,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shell(script: str, folder: Path) -> str:
-    """What a shell prints for the script, errors included."""
+    """Run the script in a shell; returns what it prints, errors included."""
     environment = os.environ | {"PATH": f"{folder}/bin:{os.environ['PATH']}"}
     command = ["bash", "-u", "-c", script]
     output, errors = subprocess.PIPE, subprocess.STDOUT

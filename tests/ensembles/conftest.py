@@ -73,6 +73,6 @@ def small_server(small: dict[str, Built], small_places: Places) -> Iterator[Gate
 
 @pytest.fixture
 def small_client(small_server: GatewayServer) -> Iterator[http.InferenceServerClient]:
-    """Of KServe v2, on the gateway's port."""
+    """Connect a client of KServe v2 to the gateway's port."""
     with http_client(small_server, network_timeout=300, connection_timeout=300) as client:
         yield client

@@ -127,7 +127,7 @@ def test_objects_and_words_are_answered_as_lists(small_server: GatewayServer, sm
 
 
 def pictures() -> list[tuple[str, bytes, Image.Image | None]]:
-    """What clients send as an image, and the pixels that it stands for; None for what is refused.
+    """List what clients send as an image, and the pixels that it stands for; None for what is refused.
 
     Other formats are tests of the backend: tests/runtime/backends/test_dali.py.
     """

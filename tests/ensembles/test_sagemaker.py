@@ -37,7 +37,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SageMakerServ
 def call(
     server: SageMakerServer, method: str, path: str, model: str, body: bytes = b"", **headers: str
 ) -> tuple[int, bytes]:
-    """One request with the TargetModel header, which SageMaker sends on load, invoke and unload alike."""
+    """Send a request with the TargetModel header, which SageMaker sends on load, invoke and unload alike."""
     headers |= {"X-Amzn-SageMaker-Target-Model": model}
     return sent(server.sagemaker_url, method, path, body, headers)
 

@@ -39,7 +39,7 @@ both_devices = pytest.mark.parametrize(
 
 @contextmanager
 def served(ensemble: str, step: str, target: Target) -> Iterator[http.InferenceServerClient]:
-    """One step, staged for ``target`` and loaded alone."""
+    """Serve one step, staged for ``target`` and loaded alone."""
     builder = builder_of(PLACES, ensemble, target)
     made = {each.path: builder.make(each).path for each in builder.plan.artifacts if each.step == step}
     with TemporaryDirectory() as scratch:
