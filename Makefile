@@ -79,6 +79,7 @@ soak: .venv/ready ## A thousand ensembles under a budget for a tenth of them, 10
 	@.venv/bin/python -m benchmarks.soak --seconds $(or $(SECONDS),3600) --form $(or $(FORM),endpoint)
 
 gpu-proof: .venv/ready ## On a machine with a GPU: run the tests that need one; what they have seen is in reports/gpu.xml
+	@nvidia-smi -L || { echo 'error: there is no NVIDIA GPU here, so nothing can be proven' >&2; exit 1; }
 	@.venv/bin/python -m pytest tests/gpu -m gpu -v -rs --junitxml=reports/gpu.xml
 
 check: .venv/ready ## Find every fault of every ensemble, before anything is built
