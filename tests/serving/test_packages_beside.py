@@ -130,6 +130,23 @@ def test_an_error_of_a_fused_build_names_the_file_of_the_user(models: Path, tmp_
     assert not places.dist.exists()
 
 
+def test_a_library_of_the_system_is_named_before_a_fused_archive_is_packed(
+    models: Path, wheel_index: Path, tmp_path: Path
+) -> None:
+    """Otherwise the server says it after minutes of packing, without a line of model.py."""
+    add_wheel(wheel_index, "numpy", "1.26.4")  # the fused ensemble brings its own
+    package(wheel_index, "factor", "raise ImportError('libcuda.so.1: cannot open shared object file')", "9.0")
+    declare(models, "ninefold", "factor")
+    (scratch := tmp_path / "scratch").mkdir()
+    said = list[str]()
+    places = Places(tmp_path, tmp_path / "build", tmp_path / "dist")
+    request = implied(models, fused(), places, Proof.LOADS, scratch, print)
+    with pytest.raises(EnsembleError, match=r"factor cannot be imported: .*; it needs libcuda\.so\.1") as refused:
+        build(request, said.append)
+    assert (refused.value.path, refused.value.line) == (models / "second" / "1" / "model.py", 1)
+    assert not any(line.startswith("packing") for line in said) and not places.dist.exists()
+
+
 def test_one_model_has_them_too_and_a_step_may_declare_its_own(models: Path, tmp_path: Path) -> None:
     declare(models / "second", "factor>=3")
     assert answers(served(models, tmp_path), "first", "second") == [9, 3]

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from triton_ensembles.building.made.declared_packages import FAILED, make_declared, modules_in
+from triton_ensembles.building.made.declared_packages import FAILED, cure_of_import, make_declared, modules_in
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.checking.imported_packages import PROVIDERS
 from triton_ensembles.checking.python.source import PythonFile
@@ -26,8 +26,6 @@ from triton_ensembles.server.home import Installation
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.requirements import Declared
 from triton_ensembles.triton.targets import Target
-
-_SYSTEM = "cannot open shared object file"
 
 
 def put_beside(
@@ -112,11 +110,7 @@ def _refuse_lacking(step: Model, destination: Destination, declared: Declared, m
         names, cure = [name for name in module.alternatives if name in there], ""
         if reason := next(filter(None, map(failed.get, names)), ""):
             message = f"{module.package} is installed from {declared.place}, and cannot be imported: {reason}"
-            cure = f"correct {declared.place}: another version or package may have none of this"
-            if _SYSTEM in reason:
-                library = reason.partition(": ")[2].partition(":")[0]
-                cure = f"it needs {library} of the system, which this machine lacks, and an image may: take a package "
-                cure += "that needs none (opencv-python-headless for opencv-python), or install it in both"
+            cure = cure_of_import(reason, declared.place)
         elif not names and not module.later and not module.elsewhere:
             message = f"nothing that {declared.place} installs has a module '{module.package}'"
             cure = f"write {PROVIDERS.get(module.package, module.package)} into {declared.place}"

@@ -30,14 +30,16 @@ for name in json.loads(sys.argv[1]):
 """
 
 
-def compile_imported(folder: Path, modules: Iterable[str], python: str, progress: Progress) -> None:
+def compile_imported(folder: Path, modules: Iterable[str], python: str, progress: Progress) -> dict[str, str]:
     """Compile the files below ``folder`` that importing ``modules`` reads, with a Python ``python`` of this machine.
-    Without one there is no byte code, and a line says so."""
+    Without one there is no byte code, and a line says so. Returns why modules could not be imported."""
     interpreter = find_interpreter(python)
     if interpreter is None:
         progress(f"no byte code, so that models load more slowly: there is no Python {python} on this machine")
-        return
-    compile_with([interpreter.executable], folder, import_all(folder, modules, interpreter.executable)[0])
+        return {}
+    files, failed = import_all(folder, modules, interpreter.executable)
+    compile_with([interpreter.executable], folder, files)
+    return failed
 
 
 def import_all(folder: Path, modules: Iterable[str], python: Path) -> tuple[list[Path], dict[str, str]]:

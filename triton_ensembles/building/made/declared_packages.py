@@ -75,6 +75,17 @@ def other_numpy(declared: Declared, target: Target, home: Installation) -> Itera
             yield f"{declared.place}: {text} is left out, since the steps get numpy {has} of Triton's own Python"
 
 
+def cure_of_import(reason: str, place: str) -> str:
+    """Return what to do about a module of the packages declared in ``place`` that fails with ``reason``."""
+    if "cannot open shared object file" not in reason:
+        return f"correct {place}: another version or package may have none of this"
+    library = reason.partition(": ")[2].partition(":")[0]
+    return (
+        f"it needs {library} of the system, which this machine lacks, and an image may: take a package that needs none "
+        "(opencv-python-headless for opencv-python), or install it in both"
+    )
+
+
 def modules_in(folder: Path) -> list[str]:
     """The names under which the unpacked packages in ``folder`` are imported."""
     names = [path.name for path in folder.iterdir() if not path.name.endswith((".dist-info", ".libs"))]

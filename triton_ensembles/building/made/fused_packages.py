@@ -3,6 +3,8 @@
 All of them are wheels for the Python of the target, unpacked beside the runtime.
 """
 
+import ast
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -15,11 +17,12 @@ from triton_ensembles.artifacts.environment.bytecode import compile_imported
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.smaller import smaller_forms
 from triton_ensembles.artifacts.environment.wheels import Wheels, install_wheels
-from triton_ensembles.building.made.declared_packages import modules_in
+from triton_ensembles.building.made.declared_packages import FAILED, cure_of_import, modules_in
 from triton_ensembles.building.made.environments import environment_code, glibc_of, located_wheels, without_numpy
 from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
-from triton_ensembles.building.planned.plan import BuildPlan
+from triton_ensembles.building.planned.plan import BuildPlan, written_paths
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import read_environment_file
@@ -77,12 +80,33 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
             progress(line)
         packages = located_wheels(specs, whole, output, pins[0], progress)
         packages |= located_wheels(specs, engines, output, pins[1], progress)
-        compile_imported(output, modules_in(output), target.python, progress)
-        return whole.facts(packages)
+        failed = compile_imported(output, modules_in(output), target.python, progress)
+        return whole.facts(packages) | {FAILED: failed}
 
     code = environment_code() | {"fused_packages": file_digest(Path(__file__))}
     origin = {"whole": asdict(whole), "engines": asdict(engines), "code": code}
-    return locked_entry(store, "packages", origin, locks, make, progress)
+    entry = locked_entry(store, "packages", origin, locks, make, progress)
+    failed = entry.facts.pop(FAILED)
+    if plan.origin:  # what is built from a path is loaded on this machine before it is in dist/
+        _refuse_failed(plan, steps, failed)
+    return entry
+
+
+def _refuse_failed(plan: BuildPlan, steps: tuple[StepPlan, ...], failed: Mapping[str, str]) -> None:
+    """Raise :class:`EnsembleError` for a Python step that imports, as it is loaded, a module that ``failed``."""
+    python = [step.name for step in steps if step.backend == "python"]
+    for path in (path for step in python for path in written_paths(plan.folder, step) if path.suffix == ".py"):
+        try:
+            statements = ast.parse(path.read_bytes()).body
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for node in statements:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in (name.partition(".")[0] for name in names):
+                if reason := failed.get(name):
+                    cure = cure_of_import(reason, "what is declared for it")
+                    raise EnsembleError(f"{name} cannot be imported: {reason}", path=path, line=node.lineno, cure=cure)
 
 
 def _engines(steps: tuple[StepPlan, ...], requirements: list[str]) -> tuple[list[str], list[str]]:
