@@ -5,19 +5,28 @@ from typing import Any
 
 from triton_ensembles.checking.completed import CompletedModel, completed
 from triton_ensembles.checking.config_tensors import VARIABLE, tensors
-from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, python_model
+from triton_ensembles.checking.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, namesakes
 from triton_ensembles.checking.rule import Example, Finding, Model, Severity, note, rule, warning
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.model_config import CONFIG, DataType
+from triton_ensembles.triton.model_formats import PLAN
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
 GOOD = python_model()
+_NON_LINEAR = io_tensor("X", "FP16", "8, 4, 4", "is_non_linear_format_io: true")
+_SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
 _SCALAR = io_tensor("X", "FP32", "1", "reshape { shape: [ ] }")
 
 
 def _tensors(model: Model) -> Iterable[tuple[Path, Any]]:
     return (((kind, index), tensor) for kind, index, tensor in tensors(model))
+
+
+def _is_plan(model: Model) -> bool:
+    """Return whether it is a TensorRT plan, or its backend is not known, which backend-missing reports."""
+    backend = model.backend
+    return backend.platform == PLAN.platform or not (backend.name or model.is_ensemble)
 
 
 @note(
@@ -154,6 +163,24 @@ field_rule("format-needs-3-dims", "Only inputs with three dims have FORMAT_NHWC 
            bad=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299 ] }'),
            good=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299, 3 ] }'),
            words="model input NHWC/NCHW require 3 dims")
+
+field_rule("shape-tensor-without-tensorrt", "Only TensorRT models have shape tensors",
+           source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",
+           models=lambda model: not _is_plan(model),
+           at=(_tensors, "is_shape_tensor"), when=lambda tensor: tensor.is_shape_tensor,
+           says="{path[0]} '{name}' is a shape tensor, and the model is not a TensorRT plan",
+           cure="delete is_shape_tensor",
+           bad=python_model(inputs=_SHAPE_TENSOR), good=plan_model(inputs=_SHAPE_TENSOR), good_loads=False,
+           words="shape tensors are only supported for TensorRT platform")
+
+field_rule("non-linear-format-without-tensorrt", "Only TensorRT models have non-linear formats",
+           source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
+           models=lambda model: not _is_plan(model),
+           at=(_tensors, "is_non_linear_format_io"), when=lambda tensor: tensor.is_non_linear_format_io,
+           says="{path[0]} '{name}' has a non-linear format, and the model is not a TensorRT plan",
+           cure="delete is_non_linear_format_io",
+           bad=python_model(inputs=_NON_LINEAR), good=plan_model(inputs=_NON_LINEAR), good_loads=False,
+           words="Non-linear IO format is only supported for the TensorRT platform")
 
 field_rule("reshape-empty", "Only a model with batching can reshape a tensor to a scalar",
            models=lambda model: model.config.max_batch_size == 0, at=(_tensors, "reshape"),
