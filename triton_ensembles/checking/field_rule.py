@@ -36,17 +36,16 @@ def field_rule(
     models: Callable[[Model], object] = lambda _: True,
     **about: Any,
 ) -> None:
-    """Register a rule that yields a finding for each item whose field is wrong.
+    """Register a rule about a field that is wrong, with the SOURCE and the GOOD example of the module of ``when``.
 
     Args:
-        id, title, about: as :func:`rule` takes them; SOURCE and GOOD are those of the module that has ``when``.
-        at: the field of the config; or the items to look at (a repeated field, or :data:`Items`) and the field of each,
-            "" for the item itself.
+        id, title, about: as :func:`rule` takes them.
+        at: the field of the config; or a repeated field (or :data:`Items`) and the field of each item, "" for itself.
         when: what is wrong with an item (of a field of the config: with the ModelConfig); what is false is right, and
             so is an item whose values are unknown.
         models: whether a model is one that the rule is about.
-        says, cure, effect: as in :class:`Finding`, with ``{item}``, its ``{path}``, its ``{name}`` (its key in a map,
-            or its number if it has none), and what is ``{wrong}``.
+        says, cure, effect: as in :class:`Finding`, with ``{item}``, its ``{path}``, its ``{name}`` (see :func:`_name`),
+            and what is ``{wrong}``.
     """
     where, field = at if isinstance(at, tuple) else (_config, at)
     walk = items(where) if isinstance(where, str) else where

@@ -1,6 +1,12 @@
 """A rule of the checker: its name, its source, an example of the fault, and the function that finds it.
 
-The module of a rule imports from here all that rules are written with.
+The module of a rule imports from here all that rules are written with. The name of a rule's function is its id,
+``tensor_dims_missing`` for ``tensor-dims-missing``; a function that makes several rules gives an ``id``. The names of
+its parameters say what it looks at: first a :class:`Scope`, then ``destination`` if its findings also depend on it.
+What all rules of a module have in common is its ``SOURCE``, ``GOOD``, ``SERVER``, ``DESTINATION`` or ``GOOD_LOADS``.
+
+A finding without an effect gets "Triton refuses it: " and ``words``. An example that is a string is the text of its
+config.pbtxt. By default the server refuses ``bad`` when there are ``words``, and accepts it when there are none.
 """
 
 import inspect
@@ -8,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from triton_ensembles.checking.fault import Fault, Finding, Place, Severity
@@ -80,8 +86,16 @@ class Rule:
     destination: Destination  # what the examples are checked for, when the rule depends on it
     good_loads: bool  # false when ``good`` needs what a laptop lacks, so that only the checker can be held to it
     find: Finder
-    scope: Scope
-    reads_destination: bool
+
+    @cached_property
+    def scope(self) -> Scope:
+        """Return the subject of the rule."""
+        return Scope(next(iter(inspect.signature(self.find).parameters)))
+
+    @cached_property
+    def reads_destination(self) -> bool:
+        """Return whether its findings also depend on the destination."""
+        return len(inspect.signature(self.find).parameters) > 1
 
     @property
     def severities(self) -> str:
@@ -118,42 +132,36 @@ def rule(
     destination: Destination | None = None,
     good_loads: bool = True,
 ) -> Callable[[Finder], Rule]:
-    """Make a :class:`Rule` of a function that yields a :class:`Finding` for each fault, and register it.
-
-    The name of the function is the id of the rule, ``tensor_dims_missing`` for ``tensor-dims-missing``; a function that
-    makes several rules gives an ``id``. The names of its parameters say what it looks at: first a :class:`Scope`, then
-    ``destination`` if its findings also depend on it. A finding without an effect gets "Triton refuses it: " and
-    ``words``. An example that is a string is the config.pbtxt of an :class:`Example`. By default the server refuses
-    ``bad`` when there are ``words``, and accepts it when there are none. What all rules of a module have in common is
-    its ``SOURCE``, ``GOOD``, ``SERVER``, ``DESTINATION`` or ``GOOD_LOADS``.
-    """
-    default = Server.REFUSES if words else Server.ACCEPTS if bad else Server.UNTESTED
+    """Make a :class:`Rule` of a function that yields a :class:`Finding` for each fault, and register it."""
 
     def make(find: Finder) -> Rule:
         module = vars(sys.modules[find.__module__])
-        subject, *parameters = inspect.signature(find).parameters
-        new_rule = Rule(
-            id or find.__name__.replace("_", "-"),
-            title,
-            source or module["SOURCE"],
-            severity,
-            lower,
-            _example(bad),
-            _example(good or (bad and module.get("GOOD"))),
-            server or module.get("SERVER", default),
-            words,
-            since,
-            destination or module.get("DESTINATION", ANYWHERE),
-            good_loads and module.get("GOOD_LOADS", True),
-            find,
-            Scope(subject),
-            bool(parameters),
+        expected = Server.REFUSES if words else Server.ACCEPTS if bad else Server.UNTESTED
+        return _registered(
+            Rule(
+                id or find.__name__.replace("_", "-"),
+                title,
+                source or module["SOURCE"],
+                severity,
+                lower,
+                _example(bad),
+                _example(good or (bad and module.get("GOOD"))),
+                server or module.get("SERVER", expected),
+                words,
+                since,
+                destination or module.get("DESTINATION", ANYWHERE),
+                good_loads and module.get("GOOD_LOADS", True),
+                find,
+            )
         )
-        if REGISTERED.setdefault(new_rule.id, new_rule) is not new_rule:
-            raise ValueError(f"there are two rules called {new_rule.id}")
-        return new_rule
 
     return make
+
+
+def _registered(new_rule: Rule) -> Rule:
+    if REGISTERED.setdefault(new_rule.id, new_rule) is not new_rule:
+        raise ValueError(f"there are two rules called {new_rule.id}")
+    return new_rule
 
 
 warning = partial(rule, severity=Severity.WARNING)
