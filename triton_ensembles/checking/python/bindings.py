@@ -56,6 +56,23 @@ def value_of(flow: Flow, node: ast.expr) -> ast.expr:
     return binding.value if binding and binding.target is None else node
 
 
+def elements_of(flow: Flow, node: ast.expr) -> list[ast.expr] | None:
+    """Return the elements of a list or tuple, with what is appended to its name; None where more is done to it."""
+    value = value_of(flow, node)
+    if isinstance(value, ast.ListComp):
+        elements = [value.elt]
+    elif isinstance(value, ast.List | ast.Tuple):
+        elements = list(value.elts)
+    else:
+        return None
+    for use in flow.names(flow.function(node), node.id) if isinstance(node, ast.Name) else ():
+        if call := flow.appending(use):
+            elements += call.args
+        elif isinstance(flow.parents.get(use), ast.Attribute | ast.Subscript | ast.AugAssign):
+            return None
+    return elements
+
+
 def assigned(flow: Flow, node: ast.AST) -> ast.expr | None:
     """Return the value that an assignment gives this name or attribute, whole; None for whatever else binds it."""
     parent = flow.parents.get(node)

@@ -2,7 +2,7 @@
 
 import ast
 
-from triton_ensembles.checking.python.bindings import value_of
+from triton_ensembles.checking.python.bindings import elements_of, value_of
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument, method_of
 from triton_ensembles.checking.python.source import PythonFile
@@ -66,12 +66,10 @@ def _dtype_of_values(file: PythonFile, node: ast.expr | None, depth: int) -> str
     value = value_of(flow_of(file), node) if node is not None else None
     if value is None or depth > _DEEPEST:
         return ""
-    if isinstance(value, ast.List | ast.Tuple):
-        elements = _elements(file, node, value)
+    if isinstance(value, ast.List | ast.Tuple | ast.ListComp):
+        elements = elements_of(flow_of(file), node or value) or []
         dtypes = {_dtype_of_values(file, element, depth + 1) for element in elements[:_MOST]}
         return dtypes.pop() if len(dtypes) == 1 and len(elements) <= _MOST else ""
-    if isinstance(value, ast.ListComp):
-        return _dtype_of_values(file, value.elt, depth + 1)
     if isinstance(value, ast.Constant):
         return TEXTS if isinstance(value.value, str) else _NUMBERS.get(type(value.value), "")
     return TEXTS if _is_text(file, value) else ""
@@ -88,21 +86,3 @@ def _is_text(file: PythonFile, node: ast.expr) -> bool:
     if node.func.attr == "decode":  # other objects have a method of this name as well
         return isinstance(encoding, ast.Constant) and str(encoding.value).lower() in ("utf-8", "utf8", "ascii")
     return node.func.attr in _OF_TEXTS and _is_text(file, node.func.value)
-
-
-def _elements(file: PythonFile, node: ast.expr | None, value: ast.List | ast.Tuple) -> list[ast.expr]:
-    """Return what a list has, with what is appended to its name; [] where anything else happens to it."""
-    elements = list(value.elts)
-    if not isinstance(node, ast.Name) or isinstance(value, ast.Tuple):
-        return elements
-    flow = flow_of(file)
-    for use in flow.names(flow.function(node), node.id):
-        parent = flow.parents.get(use)
-        call = flow.appending(use)
-        if call:
-            elements += call.args
-            continue
-        is_other = isinstance(use.ctx, ast.Store) and getattr(parent, "value", None) is not value
-        if is_other or isinstance(parent, ast.Attribute | ast.Subscript | ast.AugAssign):
-            return []
-    return elements

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from triton_ensembles.checking.completed import completed, may_have_more_tensors
 from triton_ensembles.checking.ensemble_steps import steps
-from triton_ensembles.checking.python.bindings import value_of
+from triton_ensembles.checking.python.bindings import elements_of, value_of
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument, method_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call
@@ -31,10 +31,16 @@ class ModelCall(NamedTuple):
         """Return the one text that an argument of a call in its file is."""
         return text_of(self.file, argument(node, position, argument_name))
 
+    def elements(self, node: ast.expr | None) -> list[ast.expr] | None:
+        """Return the elements of a list or tuple that nothing is appended to; None where they are not known."""
+        value = self.value(node)
+        elements = elements_of(flow_of(self.file), node) if node is not None else None
+        return elements if isinstance(value, ast.List | ast.Tuple) and elements == value.elts else None
+
     def requested_outputs(self) -> list[tuple[ast.expr, str]]:
         """Return the names in ``requested_output_names`` that are known, and where they stand."""
-        elements = elements_of(self.file, argument(self.node, 3, "requested_output_names")) or []
-        return [(element, name) for element in elements if (name := text_of(self.file, element)) is not None]
+        elements = self.elements(argument(self.node, 3, "requested_output_names"))
+        return [(element, name) for element in elements or () if (name := text_of(self.file, element)) is not None]
 
     def executions(self) -> Iterator[ast.Call]:
         """Yield the calls of ``exec`` and ``async_exec`` of the request."""
@@ -62,17 +68,6 @@ def known_calls(model: Model) -> Iterator[tuple[ModelCall, Model]]:
             callee = model.repository.model(name)
             if callee and callee.has_config and not may_have_more_tensors(completed(callee)):
                 yield call, completed(callee)
-
-
-def elements_of(file: PythonFile, node: ast.expr | None) -> list[ast.expr] | None:
-    """Return the elements of a list or tuple; None where they are not known, as those of a list that is appended to."""
-    flow = flow_of(file)
-    value = value_of(flow, node) if node is not None else None
-    if not isinstance(value, ast.List | ast.Tuple):
-        return None
-    uses = flow.names(flow.function(node), node.id) if node and isinstance(node, ast.Name) else []
-    changing = (ast.Attribute, ast.Subscript, ast.AugAssign)
-    return None if any(isinstance(flow.parents.get(use), changing) for use in uses) else value.elts
 
 
 def callees(model: Model) -> list[Model]:

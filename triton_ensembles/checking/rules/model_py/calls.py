@@ -7,7 +7,7 @@ from triton_ensembles.checking.config_tensors import type_name
 from triton_ensembles.checking.python.dtypes import dtype_of_array
 from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.model_calls import ModelCall, elements_of, known_calls, model_calls
+from triton_ensembles.checking.python.model_calls import ModelCall, known_calls, model_calls
 from triton_ensembles.checking.python.nodes import argument, hides_arguments, is_called, method_of, name_of
 from triton_ensembles.checking.python.objects import Kind, kind_of
 from triton_ensembles.checking.python.source import UTILS
@@ -131,7 +131,7 @@ def _tensors(model: Model, call: ModelCall) -> list[tuple[ast.expr, str, str]] |
     if isinstance(value, ast.Call) and method_of(value) == "inputs" and kind_of(call.file, value) is Kind.LIST:
         has_all = own and not any(tensor.optional for tensor in model.config.input)  # a request may lack these
         return [(value, name, datatype) for name, datatype in own.items()] if has_all else None
-    inputs = elements_of(call.file, node)
+    inputs = call.elements(node)
     if inputs is None or hides_arguments(call.node):
         return None
     tensors: list[tuple[ast.expr, str, str]] = []

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from triton_ensembles.checking.python.bindings import assigned
+from triton_ensembles.checking.python.bindings import elements_of, value_of
 from triton_ensembles.checking.python.definitions import definition_of
 from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.checking.python.execute import executes, gives_away, gives_none
@@ -177,12 +177,16 @@ def _returned_by(file: PythonFile, execute: Function, node: ast.AST) -> Returned
 
 def _returned(file: PythonFile, execute: Function, node: ast.expr) -> Returned | None:
     """Return the form of an expression, None when it is not known."""
-    value: ast.expr | None = node
-    if isinstance(node, ast.Name):  # which is bound in one place
-        stores = [use for use in flow_of(file).names(execute, node.id) if is_changed(use)]
-        value = assigned(flow_of(file), stores[0]) if len(stores) == 1 else None
+    flow = flow_of(file)
+    value = value_of(flow, node)
     if isinstance(value, ast.List | ast.ListComp):
-        return _returned_list(file, execute, node, value)
+        uses = flow.names(execute, node.id) if isinstance(node, ast.Name) else []
+        others = [use for use in uses if not (is_changed(use) or flow.appending(use) or use is node)]
+        elements = None if others else elements_of(flow, node)
+        if elements is None:
+            return _LIST  # filled in some other way
+        wrong = [_wrong(file, element) for element in elements]
+        return (wrong[0] if all(wrong) else _LIST) if wrong else _EMPTY_LIST
     if isinstance(value, ast.Constant):
         return None if is_none(value) else Returned("a constant")
     if isinstance(value, ast.Call):
@@ -194,21 +198,6 @@ def _returned(file: PythonFile, execute: Function, node: ast.expr) -> Returned |
             return Returned(f"what {name}() makes")
     kind = kind_of(file, value)
     return _LIST if kind is Kind.LIST else Returned(kind) if kind else None
-
-
-def _returned_list(
-    file: PythonFile, execute: Function, node: ast.expr, value: ast.List | ast.ListComp
-) -> Returned | None:
-    """Return the form of a list, by its elements and by all that is appended to its name."""
-    flow, elements = flow_of(file), value.elts if isinstance(value, ast.List) else [value.elt]
-    if isinstance(node, ast.Name):
-        uses = [use for use in flow.names(execute, node.id) if not isinstance(flow.parents.get(use), ast.Return)]
-        calls = [flow.appending(use) for use in uses if not is_changed(use)]
-        if len(uses) != len(calls) + 1 or None in calls or (elements and calls):
-            return _LIST  # filled in some other way
-        elements = elements or [call.args[0] for call in calls if call]
-    wrong = [_wrong(file, element) for element in elements]
-    return (wrong[0] if all(wrong) else _LIST) if wrong else _EMPTY_LIST
 
 
 def _wrong(file: PythonFile, element: ast.expr) -> Returned | None:
