@@ -82,8 +82,8 @@ def dynamic_batching_equal_shapes(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(config.input):
         is_equal = VARIABLE not in tensor.dims or tensor.is_shape_tensor or not fed.get(tensor.name, True)
         if not is_equal and not tensor.allow_ragged_batch:
-            message = f"requests whose '{tensor.name}' has another length are not put into the same batch"
-            effect = "dynamic_batching waits for requests of the same shapes only"
+            message = f"requests that differ in the length of '{tensor.name}' are not put into one batch"
+            effect = "dynamic_batching puts only requests of equal shapes together"
             cure = "send one length, padded; or write allow_ragged_batch: true if the model takes such batches"
             if model.is_python:
                 cure = "write allow_ragged_batch: true: execute gets each request with its own tensor"
