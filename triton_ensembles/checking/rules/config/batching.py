@@ -98,8 +98,12 @@ def _fed(repository: Repository) -> dict[str, dict[str, bool]]:
         with suppress(UnknownValueError):
             fixed = {tensor.name for tensor in ensemble.config.input if VARIABLE not in tensor.dims}
             for item in steps(ensemble):
-                outputs = item.configured.config.output if item.configured else ()
-                fixed |= {item.message.output_map.get(each.name, "") for each in outputs if VARIABLE not in each.dims}
+                if (made := item.configured) is None:
+                    continue
+                # A model file makes the same shapes of the same shapes, as nearly all of them do.
+                is_steady = not made.is_python and not any(VARIABLE in tensor.dims for tensor in made.config.input)
+                outputs = (tensor for tensor in made.config.output if is_steady or VARIABLE not in tensor.dims)
+                fixed |= {item.message.output_map.get(tensor.name, "") for tensor in outputs}
             for item in steps(ensemble):
                 inputs = varies[item.message.model_name]
                 for key, name in item.message.input_map.items():
