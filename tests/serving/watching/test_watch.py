@@ -12,7 +12,8 @@ import pytest
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from tests.repositories import model_py, write_chain, write_ensemble, write_step
+from tests.repositories import model_py, pack, write_chain, write_ensemble, write_step
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.serving.served import served, server_of
 from triton_ensembles.serving.watching.source import watched_source
 from triton_ensembles.serving.watching.watch import Watch, explicit_mode
@@ -127,3 +128,9 @@ def test_an_ensemble_waits_for_its_step(session: Session) -> None:
     assert "later" in line
     session.after(lambda: write_step(session.repository, "later", 3), "nine")
     assert session.ask("nine") == [9.0, 90.0]
+
+
+def test_an_archive_is_refused(tmp_path: Path) -> None:
+    found = served(pack(write_chain(tmp_path / "models"), tmp_path / "six.tar.gz"), tmp_path)
+    with pytest.raises(EnsembleError, match="an archive is not watched"), watched_source(found, lambda _: None):
+        pass

@@ -1,5 +1,5 @@
-"""The files that people edit, and how the served repository follows them: a folder is served itself, an archive is
-unpacked again, and an ensemble of the project is staged again."""
+"""The files that people edit, and how the served repository follows them: a folder is served itself, and an ensemble of
+the project is staged again."""
 
 import filecmp
 import shutil
@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_ensembles.building.planned.plan import read_inputs
-from triton_ensembles.building.planned.refusal import refuse_faults
-from triton_ensembles.ground.errors import shown
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import files_in
 from triton_ensembles.project.recipe.places import RECIPE
-from triton_ensembles.serving.served import Served, here, unpacked
+from triton_ensembles.serving.served import Served
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,14 @@ def watched_source(served_source: Served, stage: Callable[[Path], None]) -> Iter
     """``served_source`` as it is to be served, and what is watched of it.
 
     A folder is what the server has, so that there is nothing to refresh, or links to its files and to packages, which
-    are renewed. An archive is checked and unpacked again. An ensemble of a project is staged again, into a repository
-    of its own: the one in build/ is what was packed.
+    are renewed. An ensemble of a project is staged again, into a repository of its own: the one in build/ is what was
+    packed.
 
     Args:
         stage: stages the ensemble, as it is written now, into a new folder.
+
+    Raises:
+        EnsembleError: it is an archive.
     """
     if (served_source.path / RECIPE).is_file():
         beside = served_source.repository  # on its file system, where files can be moved
@@ -51,7 +53,8 @@ def watched_source(served_source: Served, stage: Callable[[Path], None]) -> Iter
     elif served_source.path.is_dir():
         yield served_source, WatchedSource(served_source.repository, lambda: [served_source.repository])
     else:
-        yield served_source, _unpacked(served_source)
+        message = "an archive is not watched: nobody edits what is in it"
+        raise EnsembleError(message, path=served_source.path, cure="serve the folder that it was packed from")
 
 
 def _staged(source: Served, scratch: Path, stage: Callable[[Path], None]) -> WatchedSource:
@@ -73,15 +76,6 @@ def _with_packages(source: Served, relink: Callable[[], set[str]]) -> WatchedSou
         return "its packages" if "/".join(path.split("/")[:3]) in packages else path
 
     return WatchedSource(source.repository, source.written_files, lambda: packages.update(relink()), shown_path)
-
-
-def _unpacked(source: Served) -> WatchedSource:
-    def refresh() -> None:
-        refuse_faults(source.path, here(source.server), f"check finds faults in {shown(source.path)}")
-        with tempfile.TemporaryDirectory(dir=source.repository.parent) as folder:
-            follow(unpacked(source.path, Path(folder)), source.repository)
-
-    return WatchedSource(source.repository, lambda: [source.path], refresh)
 
 
 def follow(source: Path, repository: Path) -> None:
