@@ -30,8 +30,6 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
          "triton-ensembles[serve] @ file:///w/triton_ensembles-0.2.0-py3-none-any.whl"),
         ({"url": "https://example.org/x.git", "vcs_info": {"vcs": "git", "commit_id": "ab12"}},
          "triton-ensembles[serve] @ git+https://example.org/x.git@ab12"),
-        ({"url": "https://example.org/x.git", "vcs_info": {"vcs": "git", "commit_id": "ab12"}, "subdirectory": "py"},
-         "triton-ensembles[serve] @ git+https://example.org/x.git@ab12#subdirectory=py"),
         ({"url": "file:///src/tool", "dir_info": {}}, "triton-ensembles[serve] @ file:///src/tool"),
         ({"url": "file:///src/tool", "dir_info": {"editable": True}}, "-e /src/tool[serve]"),
         ({"url": "file:///my%20src/tool", "dir_info": {"editable": True}}, '-e "/my src/tool[serve]"'),

@@ -27,6 +27,4 @@ def requirement(extras: str = "") -> str:
         return f'-e "{path}"' if " " in path else f"-e {path}"
     if vcs := origin.get("vcs_info"):
         url = f"{vcs['vcs']}+{url}@{vcs['commit_id']}"
-    if folder := origin.get("subdirectory"):
-        url = f"{url}#subdirectory={folder}"
     return f"{_NAME}{extras} @ {url}"

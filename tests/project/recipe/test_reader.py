@@ -29,7 +29,6 @@ accuracy = "sentences"
 backend = "openvino"
 precision = "bf16"
 """
-ENVIRONMENT = '[environments.e]\nfile = "e.yml"\nsteps = ["step"]\n'
 
 
 def read(tmp_path: Path, text: str | bytes) -> object:
@@ -66,7 +65,6 @@ def read(tmp_path: Path, text: str | bytes) -> object:
         ('accuracy = "sentences"', 'accuracy = { reads = ["a"] }', 14, "artifacts.0.accuracy.run: this key is missing"),
         ('accuracy = "sentences"', 'accuracy = { run = "../a.py" }', 14, "artifacts.0.accuracy.run: '../a.py' must be"),
         ('accuracy = "sentences"', "accuracy = 0.99", 14, "is 'photographs' or 'sentences', or a script"),
-        ("[engines", f'{ENVIRONMENT}kind = "tar"\n[engines', 19, "delete this line: every image since 23.07 takes"),
         ('maker = "copy"', 'maker = "gguf"', 11, "by maker = 'script'"),
         ('"copy"', '"copy"\noptions = { sizes = [[1]] }', 12, "options.sizes: an option is a text, a number"),
     ],

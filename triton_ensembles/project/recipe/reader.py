@@ -105,8 +105,6 @@ def _fault(error: ErrorDetails, text: str, path: Path) -> EnsembleError:
         value, known = str(error["input"]), re.findall(r"'([^']+)'", message)
         meant = nearest(value, known) or next((name for name in known if value and name.startswith(value)), None)
         cure = f"did you mean {meant!r}?" if meant else ""
-        if (names[-1], value) == ("kind", "tar"):  # of versions up to 0.1
-            cure = "delete this line: every image since 23.07 takes the folder that is built without it"
     elif error["type"] == "missing":
         message, cure = "this key is missing", f"add it. {_description(names)}".strip()
     elif error["type"] == "string_pattern_mismatch":

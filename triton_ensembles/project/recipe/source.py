@@ -2,23 +2,12 @@
 
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 
 from triton_ensembles.project.recipe.values import InnerPath, Sha256, Table
 
 _ADDRESS = r"^(https?|s3)://.+/$"
-
-
-def _is_address(url: str) -> str:
-    """Raises ValueError for an address that no download can begin with."""
-    try:
-        if urlsplit(url).hostname and urlsplit(url).port != 0:
-            return url
-    except ValueError:
-        pass
-    raise ValueError(f"{url!r} is not an address: it needs a host, and a port below 65536 if any")
 
 
 def _is_path(path: str) -> str:
@@ -89,7 +78,7 @@ class UrlPlace(Table):
 
     model_config = ConfigDict(title="url")
 
-    url: Annotated[str, Field(pattern=_ADDRESS), AfterValidator(_is_address)] = Field(
+    url: Annotated[str, Field(pattern=_ADDRESS)] = Field(
         examples=["https://download.pytorch.org/models/", "s3://my-models/encoder/v3/"]
     )
     """The address of the folder, which ends in ``/``; the file's name is appended. ``s3://`` is read by boto3 (extra
