@@ -16,7 +16,7 @@ from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.commands.check import check_command
 from triton_ensembles.commands.cli import main
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.triton.releases import check_instance
+from triton_ensembles.triton.releases import check_instance, instance_types
 
 
 def run(*arguments: object) -> Result:
@@ -79,10 +79,12 @@ def test_images_and_instances_that_do_not_exist_are_wrong_usage(arguments: tuple
 
 
 def test_every_instance_type_of_sagemaker_is_known() -> None:
-    """Otherwise an instance that AWS has is refused."""
+    """Otherwise an instance that AWS has is refused, or a Tab offers one that it has not."""
     model = botocore.session.get_session().get_service_model("sagemaker")
-    for name in model.shape_for("ProductionVariantInstanceType").enum:
+    names = model.shape_for("ProductionVariantInstanceType").enum
+    for name in names:
         check_instance(name)
+    assert {*instance_types()} <= {*names}
 
 
 def test_an_own_image_is_checked_as_far_as_it_is_known(tmp_path: Path) -> None:
