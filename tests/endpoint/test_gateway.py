@@ -53,7 +53,7 @@ def container(local: LocalEndpoint, variant: str) -> int:
     """The process that the platform has started for a variant."""
     for pid in descendants(local.pid):
         command = command_line(pid)
-        if "triton_ensembles host " in command and f"/{variant}/0/" in command:
+        if "triton_ensembles host " in command and f".{variant}/0/" in command:
             return pid
     raise AssertionError(f"no container of {variant} runs")
 

@@ -24,7 +24,7 @@ def settle(sagemaker: Any, name: str) -> tuple[int, int]:
 def servers(local: LocalEndpoint, endpoint: str) -> int:
     """The tritonservers of an endpoint."""
     lines = map(command_line, descendants(local.pid))
-    return sum(f".{endpoint}/" in line and "tritonserver" in line.split("\0")[0] for line in lines)
+    return sum(f".{endpoint}." in line and "tritonserver" in line.split("\0")[0] for line in lines)
 
 
 def test_instances_come_and_go_while_the_endpoint_answers(

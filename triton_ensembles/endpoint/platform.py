@@ -71,7 +71,7 @@ class Platform:
 
     def _make_endpoint(self, name: str, arn: str) -> Endpoint:
         def make_variant(plan: VariantPlan) -> Variant:
-            root = self._settings.scratch / "endpoints" / f"{next(self._numbers)}.{name}"
+            root = self._settings.scratch / "endpoints" / f"{next(self._numbers)}.{name}.{plan.name}"
             log, server = self._settings.log(name), self._settings.server
             return Variant(plan, Context(name, self._objects, root, log, self._metrics, self._events, server))
 
