@@ -14,7 +14,6 @@ the server on this machine, would refuse is refused before with the faults that 
 
 import contextlib
 import os
-import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -43,22 +42,20 @@ from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.project.recipe.implied import Implied
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.project.settings import project_defaults
-from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.server.home import Installation, find_home
 from triton_ensembles.server.installed import image_of_server
 from triton_ensembles.server.ports import Ports
 from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.stubs import require_interpreter
 from triton_ensembles.server.triton_server import TritonServer
+from triton_ensembles.serving.own_repository import linked, name_of, unpacked
 from triton_ensembles.serving.packages_beside import put_beside, without_version
 from triton_ensembles.triton.destination import Destination, SingleModel
-from triton_ensembles.triton.model_config import CONFIG, ModelConfig, config_of, read_config
+from triton_ensembles.triton.model_config import CONFIG, config_of
 from triton_ensembles.triton.requirements import Declared
 from triton_ensembles.triton.targets import CPU, Target, cpu, fused, target_of
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
-_SUFFIXES = (".tar.gz", ".tgz", ".tar")
-_UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")  # Triton passes the path of an environment to a shell
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,7 @@ def served(
     """
     if not path.exists():
         raise UsageError("there is no such file or folder", path=path)
-    name, path = _name_of(path), repository_at(path)
+    name, path = name_of(path), repository_at(path)
     if (path / RECIPE).is_file():
         target = target_of("cpu", image) if (image := image_of_server(server)) else None
         return of_built(built_of(path, progress, target, single=single is not None), path, server)
@@ -130,12 +127,12 @@ def laid_out(
     python: str = "",
 ) -> Served:
     """As :func:`served`, of what was read and found good already, and needs no build."""
-    name, python = _name_of(path), python or _python_of(repositories)
+    name, python = name_of(path), python or _python_of(repositories)
     folder = Path(tempfile.mkdtemp(dir=scratch))
     if path.is_file():
         progress(f"unpacking {shown(path)}")
         return _served(name, path, unpacked(path, folder), repositories, python)
-    repository = _linked(path, folder) if repositories[0].is_one_model else path
+    repository = linked(path, folder) if repositories[0].is_one_model else path
 
     def read() -> Repository:
         return replace(next(find_repositories(repository)), asked=repositories[0].asked)
@@ -249,56 +246,6 @@ def built_of(folder: Path, progress: Progress, target: Target | None = None, *, 
 def as_written(source: Served, places: Places, proof: Proof = Proof.NONE) -> BuildRequest:
     """The request for an archive of ``source``, a repository without a recipe, as it is: dist/NAME.tar.gz."""
     return BuildRequest(source.path, CPU, places, proof=proof, implied=source)
-
-
-def _name_of(path: Path) -> str:
-    """``bert`` for ``models/bert``, ``bert.tar.gz`` and ``./bert/``; only letters, digits and ``._-``."""
-    name = path.resolve().name
-    suffix = next((ending for ending in _SUFFIXES if path.is_file() and name.endswith(ending)), "")
-    return _UNSAFE.sub("_", name.removesuffix(suffix)).strip(".") or "model"
-
-
-def unpacked(archive: Path, folder: Path) -> Path:
-    """The repository in ``archive``, unpacked into the empty ``folder`` as SageMaker unpacks it.
-
-    With a config.pbtxt at its root it is one model, and has the name in it, or else that of the archive. SageMaker's
-    container calls the model that it serves by the archive's name, whatever its config says, so a name there that is
-    not the folder's is no fault; the folder then gets that name, by which a client of KServe v2 asks for it. Raises
-    :class:`EnsembleError`: it cannot be unpacked."""
-    repository = folder / "models"
-    extract(archive, repository, lambda _: None)
-    if (repository / CONFIG).is_file():
-        name = read_config(repository / CONFIG).name or _name_of(archive)
-        repository.rename(folder / "model")
-        repository.mkdir()
-        (folder / "model").rename(repository / _UNSAFE.sub("_", name))
-        return repository
-    configs = {path.parent: read_config(path) for path in repository.glob(f"*/{CONFIG}")}
-    steps = {step for config in configs.values() for step in _steps(config)}
-    for model, config in configs.items():
-        named = model.with_name(_UNSAFE.sub("_", config.name)) if config.name else model
-        if model.name not in steps and not named.exists():
-            model.rename(named)
-    return repository
-
-
-def _linked(model: Path, folder: Path) -> Path:
-    """A repository in the empty ``folder``: a link to ``model`` and, if it is an ensemble, to the steps beside it."""
-    repository = folder / "models"
-    repository.mkdir()
-    waiting = [(model.resolve(), "")]
-    while waiting:
-        path, step = waiting.pop()
-        config = read_config(path / CONFIG) if (path / CONFIG).is_file() else ModelConfig()
-        link = repository / (step or config.name or _name_of(path))
-        if path.is_dir() and not link.is_symlink():
-            link.symlink_to(path)
-            waiting += [(path.parent / name, name) for name in _steps(config)]
-    return repository
-
-
-def _steps(config: ModelConfig) -> list[str]:
-    return [step.model_name for step in config.ensemble_scheduling.step]
 
 
 def _served(name: str, path: Path, repository: Path, read: Sequence[Repository], python: str = "") -> Served:
