@@ -1,9 +1,8 @@
 """max_batch_size, dynamic_batching and the response cache: core r24.10 model_config_utils.cc ValidateModelConfig."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 from triton_ensembles.checking.config_tensors import VARIABLE
 from triton_ensembles.checking.ensemble_steps import steps
@@ -16,12 +15,6 @@ SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 
 
 _OTHERS = ("priority_levels", "priority_queue_policy", "preserve_ordering")  # what it does besides
-
-
-def _free(inputs: Iterable[Any]) -> str:
-    """Name the first input whose shape may differ between the requests of a batch, "" for none."""
-    names = (tensor.name for tensor in inputs if -1 in tensor.dims and not tensor.allow_ragged_batch)
-    return next((f"input '{name}'" for name in names), "")
 
 
 def _dynamic(inner: str) -> str:
@@ -128,16 +121,6 @@ field_rule("dynamic-batching-of-one", "dynamic_batching forms batches only with 
            cure="write the largest batch in max_batch_size, and leave the batch axis out of dims; or delete this",
            bad=python_model("dynamic_batching { }", size=0), good=python_model("dynamic_batching { }"),
            source="core r24.10 dynamic_batch_scheduler.cc", severity=Severity.NOTE)
-
-field_rule("dynamic-batching-of-lengths", "dynamic_batching waits only where requests can be put together",
-           at="dynamic_batching.max_queue_delay_microseconds",
-           when=lambda config: config.dynamic_batching.max_queue_delay_microseconds and _free(config.input),
-           says="requests wait for others, and only equal shapes are put together: {wrong} has a -1 in its dims",
-           effect="the model loads, and requests of lengths that nobody else sends wait in vain",
-           cure="change nothing if clients pad their requests; else write allow_ragged_batch: true, if the model can",
-           bad=_dynamic("max_queue_delay_microseconds: 100").replace("[ 4 ]", "[ -1 ]"),
-           good=_dynamic("max_queue_delay_microseconds: 100"),
-           source="core r24.10 dynamic_batch_scheduler.cc, required_equal_inputs", severity=Severity.NOTE)
 
 field_rule("response-cache-sequence", "The response cache cannot be combined with sequence_batching",
            at="response_cache.enable",

@@ -154,3 +154,19 @@ def model_file_missing(model: Model) -> Iterator[Finding]:
 
 def _folders(model: Model) -> list[str]:
     return [name for name in model.tree.folders(model.root) if name not in NOT_VERSIONS]
+
+
+@rule(
+    "A version number fits into 64 bits",
+    source=f"{SOURCE}: std::stoll throws std::out_of_range, which nothing catches; measured on 2.51.0",
+    bad=Example(python_model(), {"1/model.py": IDENTITY, "20260101000000000000/model.py": IDENTITY}),
+    good=Example(python_model(), {"1/model.py": IDENTITY, "202601010000/model.py": IDENTITY}),
+    server=Server.DIES,
+)
+def version_folder_too_large(model: Model) -> Iterator[Finding]:
+    for name in _folders(model):
+        match = re.match(r"\s*[+-]?(\d+)", name)
+        if match and int(match[1][:40]) >= 2**63 and not name.startswith("0"):
+            message = "this version number does not fit into 64 bits"
+            effect = "tritonserver crashes with std::out_of_range"
+            yield Finding(model.place(name), message, effect, "choose a number of at most 18 digits")

@@ -165,3 +165,25 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
     message = f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}" + here
     effect = "it serves the last folder in the order in which the file system lists them, which may be a step"
     yield Finding(place, message, effect, f"write {_LINE}")
+
+
+@rule(
+    'Only the ensemble has the text: platform: "ensemble"',
+    source=f"{SOURCE}, whose regular expression also finds comments and strings",
+    bad=Example(
+        '# not a platform: "ensemble", but a step of one\n' + _PLAIN,
+        {"1/model.py": IDENTITY},
+        beside=_beside(GOOD, "ensemble_beside_it"),
+    ),
+    good=Example(
+        "# not an ensemble, but a step of one\n" + _PLAIN,
+        {"1/model.py": IDENTITY},
+        beside=_beside(GOOD, "ensemble_with_it"),
+    ),
+)
+def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Iterator[Finding]:
+    match = ENSEMBLE.search(model.file.text)
+    if match and not model.is_ensemble and _packed_models(model.repository, destination):
+        message = f"this is not an ensemble, but its text has {_LINE} (comments and strings count)"
+        cure = "use other words, such as: # a step of the ensemble"
+        yield Finding(model.file.place(match.start()), message, f"it may be taken for one: {_LAST_FOLDER}", cure)
