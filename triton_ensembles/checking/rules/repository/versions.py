@@ -1,12 +1,16 @@
 """Folders and files of a repository: names, versions, the files of a version."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.repository import NOT_VERSIONS
-from triton_ensembles.checking.rule import Example, Finding, Form, Model, Server, rule, warning
+from triton_ensembles.checking.rule import Example, Finding, Form, Model, Repository, Server, rule, warning
+from triton_ensembles.checking.text.unknown import UnknownValueError
+from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.triton.backends import FALLBACK_FILES, LOADS_FILE, LOADS_NONE
 from triton_ensembles.triton.model_config import CONFIG
 
@@ -24,12 +28,42 @@ NO_VERSION = "at least one version must be available under the version policy of
     words="unexpected directory name '…' for model '…', directory name must equal model name",
 )
 def model_name_differs_from_folder(model: Model) -> Iterator[Finding]:
-    name = model.config.name
-    # SageMaker's front end maps the folder of the ensemble to the TargetModel, and then core does not compare.
-    mapped = model.repository.is_archive and model.is_ensemble
-    if name and name != model.folder and not mapped and model.root:
-        message = f"the model's name is '{name}', but its folder is '{model.folder}'"
+    """Yield one fault for all folders that are named in one way, such as a prefix: their cure is one command."""
+    if not (way := _way(model)):
+        return
+    alike = model.repository.once("ways of folders' names", lambda: _by_way(model.repository))[way]
+    message = f"the model's name is '{model.config.name}', but its folder is '{model.folder}'"
+    if way == _ANY or len(alike) == 1:
         yield Finding(model.at("name"), message, cure=f'write name: "{model.folder}", or rename the folder')
+    elif model is alike[0]:
+        message += f"; {len(alike)} folders differ in this way"
+        cure = most_of([f"{each.folder} to {each.config.name}" for each in alike])
+        yield Finding(model.at("name"), message, cure=f"rename {len(alike)} folders: {cure}")
+
+
+_ANY = "any"
+
+
+def _way(model: Model) -> str:
+    """Return in which way the folder's name differs from that of the model, "" where it does not."""
+    folder, name = model.folder, model.config.name
+    # SageMaker's front end maps the folder of the ensemble to the TargetModel, and then core does not compare.
+    if name in ("", folder) or not model.root or (model.repository.is_archive and model.is_ensemble):
+        return ""
+    ways = {
+        "before": folder.endswith(name) or name.endswith(folder),
+        "behind": folder.startswith(name) or name.startswith(folder),
+        "case": folder.lower() == name.lower(),
+    }
+    return next((way for way, is_so in ways.items() if is_so), _ANY)
+
+
+def _by_way(repository: Repository) -> dict[str, list[Model]]:
+    ways: dict[str, list[Model]] = defaultdict(list)
+    for model in repository.models_read:
+        with suppress(UnknownValueError):
+            ways[_way(model)].append(model)
+    return ways
 
 
 @warning("A model that is checked alone is in a folder of its name", source="core r24.10 InitializeModelInfo")
