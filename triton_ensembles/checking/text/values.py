@@ -4,6 +4,7 @@ Each function returns the value or raises :class:`WrongValueError`, which may ca
 rest of the checks can go on with it.
 """
 
+import difflib
 import re
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from google.protobuf import text_encoding
 from google.protobuf.descriptor import FieldDescriptor
 
 from triton_ensembles.checking.text.tokens import Kind, Token
-from triton_ensembles.ground.spelling import choices, nearest, only_near
+from triton_ensembles.ground.spelling import choices, nearest
 
 _RANGES = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
@@ -36,6 +37,7 @@ _SYNONYMS = {
 }  # fmt: skip
 _PERHAPS = {"INT": "INT32", "INTEGER": "INT32", "UINT": "UINT32", "TEXT": "STRING"}
 _FROM_LIBRARY = re.compile(r"(?:TYPE|DT|ONNX|TENSOR|NP|NUMPY|TORCH|TF|KIND)[_.]")
+_CLEAR = 0.1  # by which the nearest name is nearer than all others
 NOTHING: Any = object()
 
 
@@ -183,7 +185,12 @@ def _meant_name(word: str, names: Collection[str]) -> str | None:
     if upper in names:
         return upper
     bare = _FROM_LIBRARY.sub("", upper)
-    return short.get(bare) or short.get(_SYNONYMS.get(bare, "")) or only_near(word, names)
+    meant = short.get(bare) or short.get(_SYNONYMS.get(bare, ""))
+    if meant or len(word) > 40:
+        return meant
+    scores = sorted(((difflib.SequenceMatcher(None, upper, name).ratio(), name) for name in names), reverse=True)
+    (first, name), (second, _) = [*scores, (0.0, ""), (0.0, "")][:2]
+    return name if first >= 0.85 and first - second >= _CLEAR else None
 
 
 def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str | bytes:
