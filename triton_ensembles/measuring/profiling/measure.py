@@ -10,6 +10,7 @@ import asyncio
 import os
 import platform
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,10 +25,9 @@ from triton_ensembles.endpoint.local_container import LocalContainer, NotLoadedE
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.paths import COMMAND
+from triton_ensembles.ground.processes import memory_parts
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.facts import machine
-from triton_ensembles.measuring.profiling import costs
-from triton_ensembles.measuring.profiling.costs import Cost
 from triton_ensembles.measuring.profiling.measured_answers import Load, RequestSender
 from triton_ensembles.measuring.profiling.profile import Answers, Loaded, Machine, Memory, Profile, Versions
 from triton_ensembles.project.examples.folder import Examples
@@ -41,6 +41,7 @@ _MEMORY_LEFT = 1 << 30  # bytes for the rest of the machine
 _DISK_LEFT = 2 << 30
 _MARGIN = 1.25  # a copy may take this much more than the one before
 _GIVEN_BACK_SECONDS = 12.0  # until an idle fused ensemble has done so (runtime/fused/idle_memory.py)
+_SETTLE_SECONDS = 0.3  # arenas and shared memory that a request has used are given back
 _CURE = f"make it load first: {COMMAND} check and {COMMAND} serve take the same argument"
 
 
@@ -65,6 +66,14 @@ class Subject:
     examples: Examples
 
 
+@dataclass(frozen=True)
+class _Cost:
+    """The cost of one step of a cold start: its duration, and the processor time of all that works on it (seconds)."""
+
+    seconds: float
+    core_seconds: float
+
+
 @dataclass
 class _Copies:
     """Measurements of the first server."""
@@ -74,8 +83,8 @@ class _Copies:
     server: Memory = field(default_factory=lambda: Memory(0, 0))
     loaded: list[Loaded] = field(default_factory=list)
     kept_bytes: int | None = None
-    unpacks: list[Cost] = field(default_factory=list)
-    loads: list[Cost] = field(default_factory=list)
+    unpacks: list[_Cost] = field(default_factory=list)
+    loads: list[_Cost] = field(default_factory=list)
     firsts: list[float] = field(default_factory=list)
     unloads: list[float] = field(default_factory=list)
 
@@ -141,8 +150,8 @@ def _profile(
 
 async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: Load, progress: Progress) -> _Copies:
     seen, models = _Copies(), list[str]()
-    async with costs.container_for(scratch / "copies", subject.python, completes=subject.completes) as host:
-        seen.server = before = await costs.memory_of(host)
+    async with _container_for(scratch / "copies", subject.python, completes=subject.completes) as host:
+        seen.server = before = await _memory_of(host)
         requests = RequestSender(host, subject.examples, load.user, scratch)
         archives = _archives(subject, scratch, counts[-1])
         while len(models) < counts[-1]:
@@ -151,8 +160,8 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
                 break
             try:
                 archive, target_model = await asyncio.to_thread(next, archives)
-                disk_bytes, unpacked = await costs.unpack(host, archive, target_model)
-                loaded = await costs.load(host, target_model)
+                disk_bytes, unpacked = await _unpack(host, archive, target_model)
+                loaded = await _load(host, target_model)
                 if len(models) < _FIRST_ANSWERS:
                     seen.firsts.append(await asyncio.to_thread(requests.once, target_model))
                 await asyncio.to_thread(requests.warm_up, target_model)
@@ -164,7 +173,7 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
             models.append(target_model)
             seen.unpacks.append(unpacked)
             seen.loads.append(loaded)
-            after = await costs.memory_of(host)
+            after = await _memory_of(host)
             if len(models) == 1:
                 seen.unpacked_bytes, seen.temporary_bytes = disk_bytes, await host.temporary_bytes()
             if len(models) in counts:
@@ -174,20 +183,20 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
                 size = memory.bytes / 2**20
                 progress(f"{len(models)} loaded: {size:.0f} MiB, each loaded in {loaded.seconds:.2f} s")
         seen.kept_bytes = await _kept(host, models[-1], requests, progress)
-        await _unload(host, models, seen)
+        await _unload_all(host, models, seen)
     return seen
 
 
 async def _kept(host: LocalContainer, model: str, requests: RequestSender, progress: Progress) -> int | None:
     """Bytes that a loaded copy keeps of its largest batch. It is the last one: others may then take what it keeps."""
-    before = await costs.memory_of(host)
+    before = await _memory_of(host)
     try:
         if (rows := await asyncio.to_thread(requests.largest, model)) == 1:
             return 0
     except EnsembleError as error:
         progress(f"what is kept of the largest batch is not measured: {error}")
         return None
-    kept = max(0, (await costs.memory_of(host, _GIVEN_BACK_SECONDS)).bytes - before.bytes)
+    kept = max(0, (await _memory_of(host, _GIVEN_BACK_SECONDS)).bytes - before.bytes)
     progress(f"after a request of {rows} rows: {kept / 2**20:.0f} MiB more")
     return kept
 
@@ -200,10 +209,10 @@ def _archives(subject: Subject, scratch: Path, count: int) -> Iterator[tuple[Pat
         path.unlink()
 
 
-async def _unload(host: LocalContainer, models: Sequence[str], seen: _Copies) -> None:
+async def _unload_all(host: LocalContainer, models: Sequence[str], seen: _Copies) -> None:
     for model in models:
         try:
-            seen.unloads.append(await costs.unload(host, model))
+            seen.unloads.append(await _unload(host, model))
         except EnsembleError:  # the server has ended under a copy too many
             return
         await host.delete(model)
@@ -224,11 +233,11 @@ async def _answers(
     subject: Subject, scratch: Path, load: Load, seen: _Copies, progress: Progress
 ) -> tuple[Answers, tuple[Answers, ...], Answers | None]:
     """Answers to requests that come seldom, and often, and to seldom ones while another copy comes and goes."""
-    async with costs.container_for(scratch / "answers", subject.python, completes=subject.completes) as host:
+    async with _container_for(scratch / "answers", subject.python, completes=subject.completes) as host:
         model = subject.archive.name
-        _, unpacked = await costs.unpack(host, subject.archive, model)
+        _, unpacked = await _unpack(host, subject.archive, model)
         seen.unpacks.append(unpacked)
-        loading = await costs.load(host, model)
+        loading = await _load(host, model)
         requests = RequestSender(host, subject.examples, load.user, scratch)
         answers = await asyncio.to_thread(requests.measure, model, load, progress)
         rested = partial(requests.rested, model, answers, load)
@@ -236,7 +245,7 @@ async def _answers(
         if seen.loaded[-1].models < 2:
             return alone, answers, None
         (archive,) = clone(subject.archive, clone_names("neighbor", 1), scratch / "neighbor")
-        await costs.unpack(host, archive, archive.name)
+        await _unpack(host, archive, archive.name)
         churn = asyncio.create_task(_come_and_go(host, archive.name))
         try:
             whole = 2 * loading.seconds  # a load takes longer beside requests
@@ -252,8 +261,48 @@ async def _answers(
 
 async def _come_and_go(host: LocalContainer, model: str) -> None:
     while True:
-        await costs.load(host, model)
-        await costs.unload(host, model)
+        await _load(host, model)
+        await _unload(host, model)
+
+
+def _container_for(root: Path, python: str, *, completes: bool) -> LocalContainer:
+    """Return a container whose models perf_analyzer, which does not know SageMaker's routes, can call as well.
+
+    Args:
+        root: a new folder, as that of LocalContainer.
+        python: of the stubs, such as "3.10".
+        completes: whether Triton completes configs.
+    """
+    # Without namespaces: perf_analyzer asks for the steps of an ensemble by name, and cannot write a name with one.
+    flags = ["--model-namespacing=false", *([] if completes else ["--disable-auto-complete-config"])]
+    return LocalContainer(root, python, flags)
+
+
+async def _unpack(container: LocalContainer, archive: Path, target_model: str) -> tuple[int, _Cost]:
+    """Unpack the archive. Returns its bytes on the disk. Raises ExtractionError, or OSError for a full disk."""
+    processor = time.process_time()
+    size, seconds = await container.unpack(archive, target_model)
+    return size, _Cost(seconds, time.process_time() - processor)
+
+
+async def _load(container: LocalContainer, target_model: str) -> _Cost:
+    """Load an unpacked archive. Raises NotLoadedError with Triton's reason."""
+    before, began = container.processor_seconds(), time.monotonic()
+    await container.load(target_model)
+    return _Cost(time.monotonic() - began, container.processor_seconds() - before)
+
+
+async def _unload(container: LocalContainer, target_model: str) -> float:
+    """Return the seconds until the memory of a loaded archive is free. Raises EnsembleError."""
+    began = time.monotonic()
+    await container.unload(target_model)
+    return time.monotonic() - began
+
+
+async def _memory_of(container: LocalContainer, settle_seconds: float = _SETTLE_SECONDS) -> Memory:
+    """Return the memory of the server and all its processes."""
+    await asyncio.sleep(settle_seconds)
+    return Memory(*await asyncio.to_thread(memory_parts, container.processes))
 
 
 def available_memory() -> int:
