@@ -137,11 +137,7 @@ def graph_of(
                 waiting.append(callee)
             if (arrow := (numbers[caller], numbers[callee])) not in arrows:
                 arrows.append(arrow)
-    declarations = _declarations(config, models, steps, edges)
-    roles = {tensor.name: Role.INPUT for tensor in config.input}
-    roles |= {tensor.name: Role.OUTPUT for tensor in config.output}
-    names = dict.fromkeys([*(tensor.name for tensor in config.input), *(edge.tensor for edge in edges)])
-    tensors = {key: _tensor(key, roles.get(key, Role.INNER), declarations.get(key), config) for key in names}
+    tensors = _tensors(config, models, steps, edges)
     outside = tuple(model for model in models if model not in numbers and model != own)
     graph = Graph(name, tuple(steps), tensors, tuple(edges), tuple(arrows), outside)
     ranks(graph)
@@ -171,6 +167,17 @@ def ranks(graph: Graph) -> dict[Node, int]:
         message = f"in '{graph.name}' the steps {names} wait for each other"
         raise EnsembleError(message, cure="run `check`, which says where") from error
     return lengths
+
+
+def _tensors(
+    config: ModelConfig, models: Mapping[str, ModelConfig], steps: Sequence[Step], edges: Sequence[Edge]
+) -> dict[str, Tensor]:
+    """Return the tensors by name, the ensemble's inputs first."""
+    declarations = _declarations(config, models, steps, edges)
+    roles = {tensor.name: Role.INPUT for tensor in config.input}
+    roles |= {tensor.name: Role.OUTPUT for tensor in config.output}
+    names = dict.fromkeys([*(tensor.name for tensor in config.input), *(edge.tensor for edge in edges)])
+    return {name: _tensor(name, roles.get(name, Role.INNER), declarations.get(name), config) for name in names}
 
 
 def _declarations(
