@@ -108,15 +108,12 @@ def test_a_field_of_a_config(
     assert result["client_notices"] == (notices is not None) and (notices or "") in " ".join(result["client"])
 
 
-def test_weights_are_told_by_their_content_and_onnx_by_its_signature(old: Path, new: Path) -> None:
+def test_weights_are_told_by_their_content(old: Path, new: Path) -> None:
     write_network(new / "net" / "1" / "model.onnx", 2, value=2.0)
     same_size = compared(old, new)
     ((kind, name, before, after),) = changes(same_size)
     assert (kind, name, before) == ("weights", "1/model.onnx", after)
     assert same_size["answers_may_differ"] and not same_size["client_notices"]
-    write_network(new / "net" / "1" / "model.onnx", width=3)
-    lines = next(change["lines"] for change in compared(old, new)["changes"] if change["kind"] == "weights")
-    assert lines == [" inputs: X FP32 [-1, 4]", "-outputs: Y FP32 [-1, 2]", "+outputs: Y FP32 [-1, 3]"]
 
 
 def test_precisions_differ_in_size_and_in_what_their_builds_have_measured(old: Path, new: Path) -> None:

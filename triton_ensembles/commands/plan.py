@@ -137,38 +137,27 @@ _goal = options.collected(
 )
 
 
-@dataclass(frozen=True)
-class Simulated:
-    """The values of --batch and --requests."""
-
-    batch: int | None
-    requests: int
-
-
-_simulated = options.collected(
-    Simulated,
-    "simulated",
-    click.option("--batch", type=click.IntRange(1), help="Rows in a request.  [default: the least that was profiled]"),
-    click.option(
-        "--requests",
-        default=100_000,
-        type=click.IntRange(1000, 10_000_000),
-        help="How many to simulate for the answer.",
-    ),
-)
-
-
 @click.command()
 @click.argument("profiles", nargs=-1, metavar="[PROFILE|ARCHIVE[:SHARE]]...")
 @_asked
 @_choices
 @_goal
-@_simulated
+@click.option("--batch", type=click.IntRange(1), help="Rows in a request.  [default: the least that was profiled]")
+@click.option(
+    "--requests", default=100_000, type=click.IntRange(1000, 10_000_000), help="How many to simulate for the answer."
+)
 @click.option("--prices", type=options.FILE, help="A CSV with the columns instance, per_hour, currency and region.")
 @output.quiet
 @output.json_format
 def plan(
-    profiles: tuple[str, ...], asked: Asked, choices: Choices, goal: Goal, simulated: Simulated, *, prices: Path | None
+    profiles: tuple[str, ...],
+    asked: Asked,
+    choices: Choices,
+    goal: Goal,
+    *,
+    batch: int | None,
+    requests: int,
+    prices: Path | None,
 ) -> None:
     """Predict what a multi-model endpoint needs: instances, cold starts, latency and dollars.
 
@@ -176,6 +165,7 @@ def plan(
       plan --models 1000 --rate 50 --instance ml.c7i.2xlarge --p99 300ms --cold 1%
       plan a.json:0.7 b.json:0.3 --models 1000 --rate 50 --instance ml.c7i.2xlarge --instance ml.m5.xlarge
       plan --traffic requests.csv --instance ml.c7i.2xlarge
+      plan --models 1000 --rate 50 --hosts 2..4      also as machines of EC2 that run `host`
 
     PROFILE is a file that `profile` wrote, ARCHIVE one that it has measured; by default, all that it has measured for
     the project. SHARE is that of the models which are copies of it. An ensemble that was profiled drawn and fused is
@@ -191,9 +181,7 @@ def plan(
     price = _pricing(prices)
     fleets, spread = choices.fleets(), asked.read()
     archives = chosen_profiles(profiles, options.profiles_folder())
-    requests = simulated.requests
-    batch = simulated.batch or 0
-    result = make_plan(archives, spread, fleets, goal, price, requests, batch, timed_progress("plan"))
+    result = make_plan(archives, spread, fleets, goal, price, requests, batch or 0, timed_progress("plan"))
     deployed = simulate_deploy(result.best, spread, requests) if result.best else None
     output.document(document(result, deployed))
     output.result(tables(result, [profile for profile, _ in archives], deployed))

@@ -1,14 +1,11 @@
 """What differs between two repositories, and what of that a client notices."""
 
 import difflib
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from triton_ensembles.archive.tree import Entry
 from triton_ensembles.checking.fused_plan import is_fused
-from triton_ensembles.checking.loaded_files import file_of
-from triton_ensembles.checking.model_files.file import ModelTensor
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.comparing.configs import config_of, fields_of, notices
 from triton_ensembles.comparing.content import Content, matched
@@ -162,8 +159,7 @@ class _Comparing:
                 self.found.identical += second.size > 0
                 self.found.identical_bytes += second.size
             elif not is_equal:
-                lines = tuple(_signatures(path, earlier, later))
-                self.found.changes.append(Change(folder, "weights", path, _size(first), _size(second), lines))
+                self.found.changes.append(Change(folder, "weights", path, _size(first), _size(second)))
 
     def _equal(self, first: Entry, second: Entry) -> bool:
         return first.size == second.size and self.old.digest(first) == self.new.digest(second)
@@ -179,21 +175,3 @@ def _size(entry: Entry | None) -> str:
     if entry is None:
         return ""
     return f"-> {entry.target}" if entry.target and not entry.size else f"{entry.size:,} bytes"
-
-
-def _signatures(path: str, earlier: Model | None, later: Model | None) -> Iterator[str]:
-    """The tensors of an ONNX model or another file that has them, where they differ; that they are equal."""
-    files = [file_of(model, path) if model else None for model in (earlier, later)]
-    for kind in ("inputs", "outputs"):
-        before, after = (_tensors(getattr(file, kind) if file else None) for file in files)
-        if before and after and before != after:
-            yield from (f"-{kind}: {before}", f"+{kind}: {after}")
-        elif before and before == after:
-            yield f" {kind}: {before}"
-
-
-def _tensors(tensors: tuple[ModelTensor, ...] | None) -> str:
-    return ", ".join(
-        f"{tensor.name} {tensor.data_type.removeprefix('TYPE_')} {'?' if tensor.dims is None else list(tensor.dims)}"
-        for tensor in tensors or ()
-    )
