@@ -10,14 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.measuring.planning.synthetic import MIB, profile
-from triton_ensembles.measuring.planning.arrivals import drawn, sample
 from triton_ensembles.measuring.planning.demand import memory_of
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.prediction import Prediction
 from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance
 from triton_ensembles.measuring.planning.simulated_model import SimulatedModel
 from triton_ensembles.measuring.planning.simulation import Simulated, divide, simulate
-from triton_ensembles.measuring.planning.traffic import Recorded, Traffic, zipf
+from triton_ensembles.measuring.planning.traffic import Recorded, Traffic, drawn, sample, zipf
 from triton_ensembles.measuring.planning.workload import Shares, workload
 from triton_ensembles.measuring.profiling.profile import Profile
 

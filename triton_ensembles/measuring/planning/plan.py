@@ -11,12 +11,11 @@ from itertools import product
 
 from triton_ensembles.deploy.price import HOURS, Price
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.measuring.planning.arrivals import Sample, sample
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.overload import answer_load
 from triton_ensembles.measuring.planning.prediction import Goal, Prediction
 from triton_ensembles.measuring.planning.simulation import simulate
-from triton_ensembles.measuring.planning.traffic import Traffic
+from triton_ensembles.measuring.planning.traffic import Sample, Traffic, sample
 from triton_ensembles.measuring.planning.workload import Shares, Workload, workload
 
 _SEARCH = 20_000  # requests for each choice, and for each step of a search

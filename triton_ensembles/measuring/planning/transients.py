@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triton_ensembles.measuring.planning.arrivals import sample
 from triton_ensembles.measuring.planning.invocations import duration
 from triton_ensembles.measuring.planning.plan import Choice
 from triton_ensembles.measuring.planning.simulation import simulate
-from triton_ensembles.measuring.planning.traffic import Traffic
+from triton_ensembles.measuring.planning.traffic import Traffic, sample
 
 _WINDOWS = 200  # of the simulated time
 _NEAR = 0.02  # of all requests: as cold as in the steady state
