@@ -140,11 +140,3 @@ def test_what_never_ends_is_not_packed(make: Callable[[Path], None], tmp_path: P
     done = run_in(tmp_path, "build", f"{tmp_path}/models")
     assert done.exit_code == 1
     assert "weights.bin: this is a device or a pipe, not a file; remove it" in done.stderr
-
-
-def test_an_environment_that_never_ends_is_a_fault(tmp_path: Path) -> None:
-    """Otherwise the load of the model never ends."""
-    _lay(tmp_path / "models", {"m/config.pbtxt": python_step("$$TRITON_MODEL_DIRECTORY/env.tar.gz")})
-    os.mkfifo(tmp_path / "models" / "m" / "env.tar.gz")
-    (fault,) = check([tmp_path / "models"]).faults
-    assert (fault.rule, fault.message[:24]) == ("environment-format", "this is a device or pipe")
