@@ -22,6 +22,9 @@ from triton_ensembles.server.triton_server import TritonServer
 
 TIMEOUT = 60.0  # seconds for one load; most take a tenth of one, and the slowest less than two on idle cores
 TRIES = 10  # of a load over which the server was lost
+# pb_env.cc makes the next folder with the number of the environments that it could unpack, so that the second one which
+# it cannot unpack finds the folder of the first.
+_OF_ANOTHER = "Failed to create environment directory"
 MOST = 40  # models in one server: each Python model is a process that wakes up all the time, and keeps 20 MiB
 PATIENCE = 6.0  # seconds after which a load that takes a tenth of a second otherwise counts as hanging
 
@@ -97,10 +100,13 @@ class ModelLoader:
         return result
 
     def load_surely(self, name: str) -> LoadResult:
-        """As ``load``; a load over which the server was lost is repeated in a new one (see above)."""
+        """As ``load``; a load over which the server was lost, or that met what another model had left, is repeated in a
+        new one (see above)."""
         for _ in range(TRIES):
             result = self.load(name)
-            if result.survived:
+            if _OF_ANOTHER in result.words:
+                self.kill()
+            elif result.survived:
                 break
         return result
 

@@ -10,9 +10,10 @@ from tests.checking.fidelity.corpus import CLASSES
 pytestmark = pytest.mark.slow
 
 COUNT, SEED = 60, 1
+BY_SERVER = ["backend-unknown"]  # a warning, as another server may have the backend
 # Refusals that are not found as errors, alarms that the server refutes, and the share of right lines, at the worst.
 WORST = {
-    "fields of configs": (1, 0, 0.75),  # a backend that the server lacks
+    "fields of configs": (0, 0, 0.75),
     "texts of configs": (0, 0, 0.95),
     "lines of model.py": (2, 0, 0.65),  # a name that is read in a comprehension over what the request asks for
     "lines of linked files": (2, 0, 0.7),
@@ -28,7 +29,8 @@ def test_the_checker_is_right_as_often_as_before(name: str) -> None:
     (found,) = figures.values()
     missed, alarms, placed = WORST[name]
     assert found.models == COUNT and found.refused > COUNT // 4
-    assert found.warnings + found.silent <= missed and found.alarms <= alarms, odd
+    not_found = [each for each in odd if each.kind in ("warnings", "silent") and each.rules != BY_SERVER]
+    assert len(not_found) <= missed and found.alarms <= alarms, odd
     assert found.right_line >= placed * found.placed, found
 
 
