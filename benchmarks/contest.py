@@ -134,7 +134,7 @@ class Contest:
 
     def _server(self, repository: Path) -> TritonServer:
         if repository not in self._servers:
-            self._servers[repository] = self._stack.enter_context(TritonServer([repository]))
+            self._servers[repository] = self._stack.enter_context(TritonServer([repository], completes=False))
         return self._servers[repository]
 
     @cached_property

@@ -51,7 +51,7 @@ def measure(name: str, folder: Path) -> None:
     (served,) = (path.name for path in (folder / "unpacked").iterdir() if path.is_dir())
     example = read_examples(ENSEMBLES / name).requests[0]
     inputs = infer_inputs(example.inputs)
-    direct = TritonServer(folder / "unpacked", arguments=["--model-control-mode=explicit"])
+    direct = TritonServer(folder / "unpacked", completes=False, arguments=["--model-control-mode=explicit"])
     with direct, Host(models, folder / "root") as host:
         api = RepositoryApi(direct.http_url, direct.secret)
         here, there = _client(host.address), _client(direct.http_url)
