@@ -55,7 +55,7 @@ def find_plans(
         progress(f"trtexec on this machine has TensorRT {has}, and Triton {target.image} has {wanted}")
         has = ""
     if gpu is None or not has:
-        missing = f"there is no trtexec of its TensorRT for the {gpu.name}" if gpu else "there is no NVIDIA GPU here"
+        missing = f"no matching trtexec was found for the {gpu.name}" if gpu else "there is no NVIDIA GPU here"
         raise EnsembleError(
             f"{plans[0].path} of {ensemble} is a TensorRT plan, which this machine cannot build: {missing}",
             cure="a plan is built on the GPU that will serve it. There are two ways:\n"
