@@ -16,7 +16,7 @@ from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.rule import Scope
 from triton_ensembles.checking.rules.model_py.step_imports import steps_with_packages
-from triton_ensembles.commands.common import check_options
+from triton_ensembles.commands.common import check_options, options
 from triton_ensembles.commands.common.arguments import asked, checked_paths, with_packages
 from triton_ensembles.commands.common.option_rules import excludes, needs
 from triton_ensembles.ground.errors import EnsembleError, shown
@@ -45,11 +45,11 @@ def _explain(context: click.Context, _option: click.Parameter, id: str | None) -
 @needs("--server", "--run", because="without it, nothing is started, and --image says for what")
 @click.argument("paths", nargs=-1, metavar="[PATH|ENSEMBLE]...")
 @with_packages
-@check_options.where
-@check_options.running
-@check_options.printing
-@check_options.known
-@check_options.fixing
+@options.group("where", check_options.Where)
+@options.group("running", check_options.Running)
+@options.group("printing", check_options.Printing)
+@options.group("known", check_options.Known)
+@options.group("fixing", check_options.Fixing)
 @click.option(
     "--explain",
     metavar="[RULE]",

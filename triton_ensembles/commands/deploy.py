@@ -41,11 +41,30 @@ _METRICS_NEED = (
 class Host:
     """The hosts of the endpoint: the values of --role, --instance, --count, --image and --image-uri."""
 
-    role: str
-    instance: str | None
-    count: int
-    image: str | None
-    image_uri: str | None
+    role: str = options.option(
+        "--role", required=True, envvar="SAGEMAKER_ROLE", show_envvar=True, help="ARN of the execution role."
+    )
+    instance: str | None = options.option(
+        "--instance",
+        cls=options.Setting,
+        metavar="TYPE",
+        type=options.INSTANCE,
+        help="Instance type.  [default: that which the archives were built for; or else that of "
+        "[tool.triton-ensembles]; or else, by target: "
+        f"{', '.join(f'{target} {instance}' for target, instance in INSTANCES.items())}]",
+    )
+    count: int = options.option("--count", default=1, type=click.IntRange(1), help="Instances to start with.")
+    image: str | None = options.option(
+        "--image",
+        cls=options.Setting,
+        metavar="TAG",
+        type=options.IMAGE,
+        help="Release (or tag) of SageMaker's Triton image, such as 24.09.  [default: that which the archives were "
+        "built for, or else that of [tool.triton-ensembles]; its -cpu form for an instance type without a GPU]",
+    )
+    image_uri: str | None = options.option(
+        "--image-uri", metavar="URI", help="The complete URI of an image that --image does not know."
+    )
 
     def instance_for(self, archives: Sequence[Archive], target: str) -> str:
         """Return the instance type: of the option, of the archives, of the project, or of the target."""
@@ -62,38 +81,12 @@ class Host:
         return chosen_image(archives, target, region, instance, self.image or "")
 
 
-_on_host = options.collected(
-    Host,
-    "host",
-    click.option("--role", required=True, envvar="SAGEMAKER_ROLE", show_envvar=True, help="ARN of the execution role."),
-    click.option(
-        "--instance",
-        cls=options.Setting,
-        metavar="TYPE",
-        type=options.INSTANCE,
-        help="Instance type.  [default: that which the archives were built for; or else that of "
-        "[tool.triton-ensembles]; or else, by target: "
-        f"{', '.join(f'{target} {instance}' for target, instance in INSTANCES.items())}]",
-    ),
-    click.option("--count", default=1, type=click.IntRange(1), help="Instances to start with."),
-    click.option(
-        "--image",
-        cls=options.Setting,
-        metavar="TAG",
-        type=options.IMAGE,
-        help="Release (or tag) of SageMaker's Triton image, such as 24.09.  [default: that which the archives were "
-        "built for, or else that of [tool.triton-ensembles]; its -cpu form for an instance type without a GPU]",
-    ),
-    click.option("--image-uri", metavar="URI", help="The complete URI of an image that --image does not know."),
-)
-
-
 @click.command("deploy")
 @excludes("--single", "--no-cache", because="that is for multi-model endpoints")
 @excludes("--image", "--image-uri", because="both choose the image")
-@endpoint_options.sent
-@endpoint_options.place
-@_on_host
+@options.group("sent", endpoint_options.Sent)
+@options.group("place", endpoint_options.Place)
+@options.group("host", Host)
 @click.option("--cache/--no-cache", default=True, help="Keep models loaded between requests.")
 @click.option("--env", "environment", multiple=True, metavar="KEY=VALUE", help="A container variable; repeatable.")
 @click.option(

@@ -32,9 +32,11 @@ from triton_ensembles.sagemaker.contract import LARGEST_BODY
 class Sent:
     """The values of --text, --body and --content-type."""
 
-    texts: tuple[str, ...]
-    body: Path | None
-    content_type: str
+    texts: tuple[str, ...] = options.option(
+        "--text", multiple=True, help="Send texts in place of the example's; may be repeated."
+    )
+    body: Path | None = options.option("--body", type=options.FILE, help="Send this file as it is.")
+    content_type: str = options.option("--content-type", default="application/json", help="Of --body.")
 
     def requests(self, places: Places | None, name: str) -> list[tuple[Payload, Request | None]]:
         """Return what is sent to the archive ``name``: the body, or the example requests of its ensemble."""
@@ -52,21 +54,12 @@ class Sent:
         return (examples.requests[0].with_texts(self.texts),) if self.texts else examples.requests
 
 
-_sent = options.collected(
-    Sent,
-    "sent",
-    click.option("--text", "texts", multiple=True, help="Send texts in place of the example's; may be repeated."),
-    click.option("--body", type=options.FILE, help="Send this file as it is."),
-    click.option("--content-type", default="application/json", help="Of --body."),
-)
-
-
 @click.command("invoke")
 @excludes("--body", "--text")
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
 @endpoint_options.name
 @endpoint_options.archive_target
-@_sent
+@options.group("sent", Sent)
 @click.option("--output", type=options.NEW_FILE, help="Write the answer's body here.")
 @output_of.quiet
 @output_of.json_format

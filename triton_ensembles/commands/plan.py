@@ -29,9 +29,24 @@ from triton_ensembles.measuring.planning.transients import deploy as simulate_de
 class Asked:
     """The traffic: the values of --models, --traffic and --rate."""
 
-    models: int | None
-    traffic: str
-    rate: float | None
+    models: int | None = options.option(
+        "--models",
+        type=click.IntRange(1, 1_000_000),
+        help="How many models there are, copies of the archives in their shares.",
+    )
+    traffic: str = options.option(
+        "--traffic",
+        metavar="zipf:ALPHA|uniform|FILE",
+        default="zipf:1.1",
+        help="How requests are spread over the models. FILE: a request log (CSV or JSON lines), which also sets models "
+        "and rate.",
+    )
+    rate: float | None = options.option(
+        "--rate",
+        type=click.FloatRange(0, 1e6, min_open=True),
+        callback=option_values.finite,
+        help="Requests a second, for all models.",
+    )
 
     def read(self) -> Traffic:
         """Read or make it. Raises :class:`click.UsageError` for what is missing, or said twice."""
@@ -49,30 +64,6 @@ class Asked:
         return read_invocations(path)
 
 
-_asked = options.collected(
-    Asked,
-    "asked",
-    click.option(
-        "--models",
-        type=click.IntRange(1, 1_000_000),
-        help="How many models there are, copies of the archives in their shares.",
-    ),
-    click.option(
-        "--traffic",
-        metavar="zipf:ALPHA|uniform|FILE",
-        default="zipf:1.1",
-        help="How requests are spread over the models. FILE: a request log (CSV or JSON lines), which also sets models "
-        "and rate.",
-    ),
-    click.option(
-        "--rate",
-        type=click.FloatRange(0, 1e6, min_open=True),
-        callback=option_values.finite,
-        help="Requests a second, for all models.",
-    ),
-)
-
-
 _COUNTS = tuple(range(1, 9))
 _USUAL = ("ml.m5.xlarge", "ml.c5.2xlarge", "ml.c5.4xlarge")  # without a GPU, as the profiles are; with known prices
 
@@ -81,10 +72,27 @@ _USUAL = ("ml.m5.xlarge", "ml.c5.2xlarge", "ml.c5.4xlarge")  # without a GPU, as
 class Choices:
     """The fleets to compare: the values of --instance, --count, --hosts and --evict-ahead."""
 
-    instance: tuple[str, ...]
-    counts: tuple[int, ...] | None
-    machines: tuple[int, ...] | None
-    evict_ahead: bool
+    instance: tuple[str, ...] = options.field(
+        options.setting(
+            "instance",
+            "An instance type, such as ml.c7i.2xlarge; may be repeated.",
+            f", or else {', '.join(_USUAL)}",
+            multiple=True,
+        )
+    )
+    counts: tuple[int, ...] | None = options.option(
+        "--count",
+        metavar="NUMBERS",
+        read=option_values.counts,
+        help="Numbers of instances: 2, 1..8 or 1,2,4.  [default: those of --hosts, or 1..8]",
+    )
+    machines: tuple[int, ...] | None = options.option(
+        "--hosts",
+        metavar="NUMBERS",
+        read=option_values.counts,
+        help="Also plan this many machines of EC2 with `host` behind a balancer: docs/many-machines.md.",
+    )
+    evict_ahead: bool = options.field(options.evict_ahead)
 
     def fleets(self) -> Sequence[tuple[Host, Sequence[int]]]:
         """Return the instance types of SageMaker with the numbers of them, then those of EC2."""
@@ -94,31 +102,6 @@ class Choices:
         return endpoints + [(machine_of(host), self.machines) for host in hosts if self.machines]
 
 
-_choices = options.collected(
-    Choices,
-    "choices",
-    options.setting(
-        "instance",
-        "An instance type, such as ml.c7i.2xlarge; may be repeated.",
-        f", or else {', '.join(_USUAL)}",
-        multiple=True,
-    ),
-    option_values.option(
-        "--count",
-        "counts",
-        metavar="NUMBERS",
-        read=option_values.counts,
-        help="Numbers of instances: 2, 1..8 or 1,2,4.  [default: those of --hosts, or 1..8]",
-    ),
-    option_values.option(
-        "--hosts",
-        "machines",
-        metavar="NUMBERS",
-        read=option_values.counts,
-        help="Also plan this many machines of EC2 with `host` behind a balancer: docs/many-machines.md.",
-    ),
-    options.evict_ahead,
-)
 _goal = options.collected(
     Goal,
     "goal",
@@ -139,8 +122,8 @@ _goal = options.collected(
 
 @click.command()
 @click.argument("profiles", nargs=-1, metavar="[PROFILE|ARCHIVE[:SHARE]]...")
-@_asked
-@_choices
+@options.group("asked", Asked)
+@options.group("choices", Choices)
 @_goal
 @click.option("--batch", type=click.IntRange(1), help="Rows in a request.  [default: the least that was profiled]")
 @click.option(

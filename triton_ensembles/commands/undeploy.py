@@ -2,13 +2,13 @@
 
 import click
 
-from triton_ensembles.commands.common import endpoint_options, output
+from triton_ensembles.commands.common import endpoint_options, options, output
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.removal import undeploy_endpoint
 
 
 @click.command("undeploy")
-@endpoint_options.place
+@options.group("place", endpoint_options.Place)
 @click.option("--keep-archives", is_flag=True, help="Leave the archives in S3.")
 @endpoint_options.timeout
 @output.quiet

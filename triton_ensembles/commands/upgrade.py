@@ -23,7 +23,7 @@ from triton_ensembles.triton.targets import NAMES
 @click.option("--to", "new", metavar="RELEASE", type=options.IMAGE, required=True, help="The image that replaces it.")
 @click.option("--target", type=click.Choice(NAMES), help="Where the models run.")
 @click.option("--instance", metavar="TYPE", type=options.INSTANCE, help="Their SageMaker instance type.")
-@check_options.printing
+@options.group("printing", check_options.Printing)
 @click.pass_context
 def upgrade(
     context: click.Context,

@@ -2,7 +2,7 @@
 
 import click
 
-from triton_ensembles.commands.common import endpoint_options, output
+from triton_ensembles.commands.common import endpoint_options, options, output
 from triton_ensembles.deploy.archives import refuse_faulty
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.uploads import missing_archives, upload_archives
@@ -11,8 +11,8 @@ from triton_ensembles.triton.sagemaker_variables import INFERENCE_TYPES
 
 
 @click.command("upload")
-@endpoint_options.sent
-@endpoint_options.place
+@options.group("sent", endpoint_options.Sent)
+@options.group("place", endpoint_options.Place)
 @output.quiet
 @output.json_format
 @click.option("--dry-run", is_flag=True, help="Check, say how many bytes would be sent, and stop.")

@@ -22,10 +22,19 @@ from triton_ensembles.triton.dockerfile import dockerfile_of
 class Where:
     """The place where the models will run: the values of --target, --instance, --image and --single."""
 
-    target: str | None
-    instance: str | None
-    image: str | None
-    single: bool
+    target: str | None = options.field(options.setting("target", "Where the models will run."))
+    instance: str | None = options.field(
+        options.setting("instance", "The SageMaker instance type, such as ml.g5.xlarge.")
+    )
+    image: str | None = options.field(
+        options.setting(
+            "image",
+            "The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
+            "gets a warning: what it holds is unknown.",
+            ", or that of a Dockerfile FROM …tritonserver… beside the PATH or above it",
+        )
+    )
+    single: bool = options.field(options.single)
 
     def destination(self) -> Destination:
         image = "" if not self.image or self.image == PIP_SERVER else self.image
@@ -51,28 +60,21 @@ def _has_recipes(path: Path) -> bool:
     return (path / RECIPE).is_file() or any(find_ensembles(path))
 
 
-where = options.collected(
-    Where,
-    "where",
-    options.setting("target", "Where the models will run."),
-    options.setting("instance", "The SageMaker instance type, such as ml.g5.xlarge."),
-    options.setting(
-        "image",
-        "The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
-        "gets a warning: what it holds is unknown.",
-        ", or that of a Dockerfile FROM …tritonserver… beside the PATH or above it",
-    ),
-    options.single,
-)
-
-
 @dataclass(frozen=True)
 class Running:
     """The loads of the models, if any: the values of --run, --timeout and --server."""
 
-    runs: bool
-    timeout: float
-    server: Installation | None
+    runs: bool = options.option(
+        "--run",
+        is_flag=True,
+        help="Then load every model once in the server on this machine, and send each a request: its examples, or one "
+        "that is made up from its config. Models in which the rules find errors are left out. What they execute is "
+        "their code.",
+    )
+    timeout: float = options.option(
+        "--timeout", default=300.0, type=click.FloatRange(1), help="--run: seconds for a load, or an answer."
+    )
+    server: Installation | None = options.field(options.server)
 
     def run(self, where: Where) -> Run | None:
         if not self.runs:
@@ -83,28 +85,18 @@ class Running:
         return running.Running(replace(served_here, single=where.single), self.timeout, output.progress(), self.server)
 
 
-running = options.collected(
-    Running,
-    "running",
-    click.option(
-        "--run",
-        "runs",
-        is_flag=True,
-        help="Then load every model once in the server on this machine, and send each a request: its examples, or one "
-        "that is made up from its config. Models in which the rules find errors are left out. What they execute is "
-        "their code.",
-    ),
-    click.option("--timeout", default=300.0, type=click.FloatRange(1), help="--run: seconds for a load, or an answer."),
-    options.server,
-)
-
-
 @dataclass(frozen=True)
 class Printing:
     """How faults are printed, and which of them fail: the values of --strict and --format."""
 
-    strict: bool
-    style: str
+    strict: bool = options.option("--strict", is_flag=True, help="Also exit with 1 for warnings.")
+    style: str = options.option(
+        "--format",
+        type=click.Choice(FORMATS),
+        default="text",
+        help="How to print the faults. github: annotations of GitHub Actions. sarif: code scanning. junit: test "
+        "results.",
+    )
 
     def end(self, context: click.Context, report: Report, started: float) -> NoReturn:
         """Print the report of a check that has begun at ``started``, by the performance counter, and exit by it."""
@@ -113,56 +105,26 @@ class Printing:
         context.exit(1 if report.failed else 0)
 
 
-printing = options.collected(
-    Printing,
-    "printing",
-    click.option("--strict", is_flag=True, help="Also exit with 1 for warnings."),
-    click.option(
-        "--format",
-        "style",
-        type=click.Choice(FORMATS),
-        default="text",
-        help="How to print the faults. github: annotations of GitHub Actions. sarif: code scanning. junit: test "
-        "results.",
-    ),
-)
-
-
 @dataclass(frozen=True)
 class Fixing:
     """The fixes that are exact: the values of --fix and --write."""
 
-    fix: bool
-    write: bool
-
-
-fixing = options.collected(
-    Fixing,
-    "fixing",
-    click.option("--fix", is_flag=True, help="Print the fixes that are exact, as a diff. Archives are left alone."),
-    click.option("--write", is_flag=True, help="With --fix: write them, and check again."),
-)
+    fix: bool = options.option(
+        "--fix", is_flag=True, help="Print the fixes that are exact, as a diff. Archives are left alone."
+    )
+    write: bool = options.option("--write", is_flag=True, help="With --fix: write them, and check again.")
 
 
 @dataclass(frozen=True)
 class Known:
     """Known faults: the values of --baseline and --write-baseline."""
 
-    baseline: Path | None
-    new_baseline: Path | None
-
-
-known = options.collected(
-    Known,
-    "known",
-    click.option(
+    baseline: Path | None = options.option(
         "--baseline", metavar="FILE", type=options.NEW_FILE, help="Faults in FILE are known, and do not count."
-    ),
-    click.option(
+    )
+    new_baseline: Path | None = options.option(
         "--write-baseline",
-        "new_baseline",
         metavar="FILE",
         type=options.NEW_FILE,
         help="Write all faults into FILE for --baseline, and exit with 0.",
-    ),
-)
+    )

@@ -27,32 +27,32 @@ archive_target = options.setting("target", "Use the archives of dist/TARGET.", "
 class Place:
     """The values of --endpoint, --bucket and --prefix."""
 
-    endpoint: str
-    bucket: str | None
-    prefix: str | None
+    endpoint: str = options.field(name)
+    bucket: str | None = options.option(
+        "--bucket", help="Created if missing.  [default: triton-ensembles-REGION-ACCOUNT]"
+    )
+    prefix: str | None = options.option("--prefix", help="Folder in the bucket.  [default: the endpoint's name]")
 
     def in_s3(self, aws: Aws) -> S3Prefix:
         """Return where its archives are. Raises :class:`EnsembleError`: AWS does not tell the account's number."""
         return archive_prefix(aws, self.endpoint, self.bucket, self.prefix)
 
 
-place = options.collected(
-    Place,
-    "place",
-    name,
-    click.option("--bucket", help="Created if missing.  [default: triton-ensembles-REGION-ACCOUNT]"),
-    click.option("--prefix", help="Folder in the bucket.  [default: the endpoint's name]"),
-)
-
-
 @dataclass(frozen=True)
 class Sent:
     """The archives that are named, or else those of the project in dist/TARGET."""
 
-    archives: tuple[Path, ...]
-    target: str
-    single: bool
-    allow_random: bool
+    archives: tuple[Path, ...] = options.field(
+        click.argument("archives", nargs=-1, metavar="[ARCHIVE|ENSEMBLE]...", type=options.NEW_FILE)
+    )
+    target: str = options.field(archive_target)
+    single: bool = options.field(options.single)
+    allow_random: bool = options.option(
+        "--allow-random",
+        is_flag=True,
+        help="Serve archives with random weights anyway, to rehearse the endpoint; the command status then reports "
+        "them.",
+    )
 
     def read(self) -> list[Archive]:
         """Read them, with a warning for each that has random weights. Raises :class:`EnsembleError`."""
@@ -61,18 +61,3 @@ class Sent:
     def target_of(self, archives: list[Archive]) -> str:
         """Return the target that they say they were built for, or else that of the option."""
         return common_target(archives, self.target)
-
-
-sent = options.collected(
-    Sent,
-    "sent",
-    click.argument("archives", nargs=-1, metavar="[ARCHIVE|ENSEMBLE]...", type=options.NEW_FILE),
-    archive_target,
-    options.single,
-    click.option(
-        "--allow-random",
-        is_flag=True,
-        help="Serve archives with random weights anyway, to rehearse the endpoint; the command status then reports "
-        "them.",
-    ),
-)

@@ -1,5 +1,6 @@
 """The options that several commands share, and the project that they work on."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import wraps
@@ -12,6 +13,7 @@ from click.shell_completion import CompletionItem
 from typing_extensions import override
 
 from triton_ensembles.building.places import Places, Weights
+from triton_ensembles.commands.common import option_values
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.project.location import ENSEMBLES, FALLBACK, chosen_project, find_project, no_project
@@ -142,6 +144,23 @@ def collected(kind: type[Any], name: str, *options: Decorator) -> Decorator:
     return add
 
 
+def option(name: str, *more: str, **attributes: Any) -> Any:
+    """Return the field of a group that has the value of this option: of :func:`click.option`, or with ``read`` of
+    :func:`option_values.option`."""
+    make = option_values.option if "read" in attributes else click.option
+    return dataclasses.field(metadata={"option": lambda field: make(name, *more, field, **attributes)})
+
+
+def field(decorator: Decorator) -> Any:
+    """Return the field of a group that has the value of an option, or an argument, of the same name."""
+    return dataclasses.field(metadata={"option": lambda _name: decorator})
+
+
+def group(name: str, kind: type[Any]) -> Decorator:
+    """Adds the options of a dataclass whose fields are :func:`option` or :func:`field`, as an argument ``name``."""
+    return collected(kind, name, *(part.metadata["option"](part.name) for part in fields(kind)))
+
+
 server = click.option(
     "--server",
     metavar="FOLDER",
@@ -190,9 +209,9 @@ instance = setting("instance", "gpu, fused: the SageMaker instance type, such as
 class BuildTarget:
     """The values of --target, --image and --instance."""
 
-    target: str
-    image: str
-    instance: str
+    target: str = field(target)
+    image: str = field(image)
+    instance: str = field(instance)
 
     def built(self) -> Target:
         """The target that they name; of the project's defaults, what the target has no use for does not count."""
@@ -220,7 +239,7 @@ class BuildTarget:
 
 
 with_weights = collected(Weights, "weights", _weights, _weights_dir)
-for_target = collected(BuildTarget, "chosen_target", target, image, instance)
+for_target = group("chosen_target", BuildTarget)
 
 single = click.option("--single", is_flag=True, help="For a single-model endpoint: one archive, and no TargetModel.")
 evict_ahead = click.option(
