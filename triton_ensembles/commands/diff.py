@@ -13,7 +13,6 @@ from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.repository_search import is_repository
 from triton_ensembles.commands.common import options, output
-from triton_ensembles.commands.common.output import summary_of
 from triton_ensembles.comparing.comparison import Change, Comparison
 from triton_ensembles.comparing.sides import Side, comparisons, side_of
 from triton_ensembles.ground.errors import EnsembleError, UsageError
@@ -147,21 +146,15 @@ def _targets(old_name: str, new_name: str, names: Sequence[str], image: str) -> 
         output.result(f"  {property_name:24} {before}{change}")
     places = options.current_places() if names else options.places_if_any()
     folders = choose(places.ensembles, names) if places else []
-    failed: dict[str, EnsembleError] = {}
+    failures = output.Failures(len(folders), "cannot be compared")
     records: list[dict[str, Any]] = []
     for folder in folders:
         output.result(f"\n{folder.name}", bold=True)
-        try:
+        with failures.of(folder.name, records):
             lines = difference(folder, old, new)
-        except EnsembleError as error:
-            failed[folder.name] = error
-            records.append({"name": folder.name, "error": str(error)})
-            output.result(f"error: {error}")
-            continue
-        records.append({"name": folder.name, "diff": lines})
-        for line in lines:
-            output.result(line, fg=_COLORS.get(line[:1]))
+            records.append({"name": folder.name, "diff": lines})
+            for line in lines:
+                output.result(line, fg=_COLORS.get(line[:1]))
     servers = {key: {"before": before, "after": after[key]} for key, before in old.differences().items()}
     output.document({"servers": servers, "ensembles": records})
-    if failed:
-        raise EnsembleError(summary_of(failed, len(folders), "cannot be compared"))
+    failures.raise_any()

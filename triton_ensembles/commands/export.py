@@ -5,12 +5,10 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.common import hosting_options, option_values, options
+from triton_ensembles.commands.common import hosting_options, option_values, options, output
 from triton_ensembles.commands.common.option_rules import excludes, needs
 from triton_ensembles.fleet.haproxy import Balancer, haproxy_config
 from triton_ensembles.fleet.kubernetes import TARGET_UTILIZATION, Fleet, manifests
-from triton_ensembles.ground.errors import shown
-from triton_ensembles.ground.files import write_file
 from triton_ensembles.measuring.planning.chosen_profiles import chosen_profiles
 from triton_ensembles.measuring.planning.demand import memory_of
 from triton_ensembles.server.ports import LOOPBACK, Ports
@@ -36,9 +34,6 @@ _balance_factor = click.option(
     help="HAProxy's hash-balance-factor: beyond this percentage of its fair share of the requests under way, a host "
     "passes them on to the next one, which loads the model as well. 0: never.",
 )
-_output = click.option(
-    "-o", "--output", "file", type=options.NEW_FILE, help="Write it into this file instead of printing it."
-)
 
 
 @export.command()
@@ -52,7 +47,7 @@ _output = click.option(
     _seconds,
     _balance_factor,
 )
-@_output
+@output.file
 def haproxy(hosts: tuple[str, ...], balancer: Balancer, file: Path | None) -> None:
     """Write the config of HAProxy (2.8 or newer) before these hosts.
 
@@ -63,7 +58,7 @@ def haproxy(hosts: tuple[str, ...], balancer: Balancer, file: Path | None) -> No
     \b
       export haproxy 10.0.0.7:8000 10.0.0.8:8000 -o haproxy.cfg && haproxy -f haproxy.cfg
     """
-    _write(haproxy_config(balancer, hosts), file)
+    output.write(haproxy_config(balancer, hosts), file)
 
 
 @export.command()
@@ -97,7 +92,7 @@ def haproxy(hosts: tuple[str, ...], balancer: Balancer, file: Path | None) -> No
     type=click.FloatRange(0, min_open=True),
     help="Compute --cpus: requests a second of it that a host answers.",
 )
-@_output
+@output.file
 def kubernetes(fleet: Fleet, profile: str | None, loaded: int | None, rate: float | None, file: Path | None) -> None:
     """Write manifests: hosts of the archives below an S3 prefix, and HAProxy before them as the Service NAME.
 
@@ -116,12 +111,4 @@ def kubernetes(fleet: Fleet, profile: str | None, loaded: int | None, rate: floa
         if rate is not None:  # at which the autoscaler starts no further host
             cpus = rate * min(answers.core_seconds for answers in measured.answers) / TARGET_UTILIZATION
             fleet = replace(fleet, cpus=max(0.1, cpus))
-    _write(manifests(fleet), file)
-
-
-def _write(text: str, file: Path | None) -> None:
-    if file is None:
-        click.echo(text, nl=False)
-        return
-    write_file(file, text)
-    click.echo(f"wrote {shown(file)}")
+    output.write(manifests(fleet), file)

@@ -6,11 +6,11 @@ from typing import Any
 import click
 
 from triton_ensembles.building.built import Built, choose, last_built
+from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import find_ensemble, read_models
 from triton_ensembles.checking.built_for import measured
 from triton_ensembles.commands.common import options, output
-from triton_ensembles.commands.common.output import summary_of
-from triton_ensembles.ground.errors import EnsembleError, shown
+from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.project.recipe.reader import read_recipe
 
@@ -28,35 +28,30 @@ def listing(target: str) -> None:
                     {path, size, sha256, manifest}}]}
     """
     places = options.current_places()
-    folders, failed = choose(places.ensembles, ()), {}
+    folders = choose(places.ensembles, ())
+    failures = output.Failures(len(folders), "cannot be read")
     records: list[dict[str, Any]] = []
     for folder in folders:
-        try:
-            description, steps = read_recipe(folder).description, _steps(folder)
-        except EnsembleError as error:
-            failed[folder.name] = error
-            records.append({"name": folder.name, "error": str(error)})
-            output.result(folder.name, bold=True)
-            output.result(f"  error: {error}")
-            continue
-        output.result(f"{folder.name}  {description}", bold=True)
-        output.result(f"  steps: {' -> '.join(steps)}")
-        built = last_built(folder.name, target, places)
-        rows = _rows(built) if built else []
-        if not rows:
-            output.result(f"  not built, or the archive is damaged: {COMMAND} build --target {target}")
-        for row in rows:
-            output.result(row)
-        archive = _record(built) if built and rows else None
-        records.append({"name": folder.name, "description": description, "steps": steps, "archive": archive})
+        with failures.of(folder.name, records):
+            records.append(_listed(folder, target, places))
     output.document({"ensembles": records})
-    if failed:
-        raise EnsembleError(summary_of(failed, len(folders), "cannot be read"))
+    failures.raise_any()
 
 
-def _record(built: Built) -> dict[str, Any]:
-    facts = {"path": str(built.archive), "size": built.archive.stat().st_size, "sha256": built.sha256}
-    return facts | {"manifest": built.manifest}
+def _listed(folder: Path, target: str, places: Places) -> dict[str, Any]:
+    """Print an ensemble and its archive, and return what of them is in the JSON document."""
+    description, steps = read_recipe(folder).description, _steps(folder)
+    output.result(f"{folder.name}  {description}", bold=True)
+    output.result(f"  steps: {' -> '.join(steps)}")
+    built = last_built(folder.name, target, places)
+    rows = _rows(built) if built else []
+    for row in rows or [f"  not built, or the archive is damaged: {COMMAND} build --target {target}"]:
+        output.result(row)
+    archive = None
+    if built and rows:
+        size = built.archive.stat().st_size
+        archive = {"path": str(built.archive), "size": size, "sha256": built.sha256, "manifest": built.manifest}
+    return {"name": folder.name, "description": description, "steps": steps, "archive": archive}
 
 
 def _steps(folder: Path) -> list[str]:

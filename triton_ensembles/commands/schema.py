@@ -5,14 +5,12 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.common import options
-from triton_ensembles.ground.errors import shown
-from triton_ensembles.ground.files import write_file
+from triton_ensembles.commands.common import output
 from triton_ensembles.project.recipe.json_schema import json_schema
 
 
 @click.command()
-@click.option("-o", "--output", "file", type=options.NEW_FILE, help="Write it into this file instead of printing it.")
+@output.file
 def schema(file: Path | None) -> None:
     """Print the JSON schema of ensemble.toml, with which an editor completes keys, shows what they mean and marks what
     is wrong.
@@ -24,9 +22,4 @@ def schema(file: Path | None) -> None:
       schema -o ensemble.schema.json
       #:schema ../../ensemble.schema.json    the first line of ensembles/NAME/ensemble.toml
     """
-    text = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
-    if file is None:
-        click.echo(text, nl=False)
-        return
-    write_file(file, text)
-    click.echo(f"wrote {shown(file)}")
+    output.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", file)

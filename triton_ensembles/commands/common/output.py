@@ -4,14 +4,16 @@ Also the reports that several commands share: failures, and random weights.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
 from triton_ensembles.archive.manifest import random_weights
-from triton_ensembles.ground.errors import EnsembleError, escaped
+from triton_ensembles.ground.errors import EnsembleError, escaped, shown
+from triton_ensembles.ground.files import write_file
 from triton_ensembles.ground.system_errors import explained
 
 _QUIET, _JSON, _PRINTED = (f"{__name__}.{name}" for name in ("quiet", "json", "printed"))
@@ -34,6 +36,23 @@ json_format = click.option(
     help="How to print the result. json: one JSON document on stdout, and nothing else there; that of a command that "
     'fails as a whole is {"error": text}.',
 )
+
+file = click.option(
+    "-o",
+    "--output",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write it into this file instead of printing it.",
+)
+
+
+def write(data: str | bytes, file: Path | None) -> None:
+    """Write the result into the file of ``-o``, or print it where there is none."""
+    if file is None:
+        click.echo(data, nl=False)
+        return
+    write_file(file, data)
+    click.echo(f"wrote {shown(file)}")
 
 
 def progress() -> Callable[[str], None]:
@@ -66,12 +85,6 @@ def _is_set(key: str) -> bool:
     return context is not None and bool(context.meta.get(key))
 
 
-def summary_of(failed: Mapping[str, EnsembleError], count: int, action: str, things: str = "ensembles") -> str:
-    """Summary of the failures among ``count`` ensembles (or ``things``): a line for each, with the reason."""
-    reasons = [f"\n  {name}: {error.headline}" for name, error in failed.items()]
-    return f"{len(failed)} of {count} {things} {action}:{''.join(reasons)}"
-
-
 class Failures:
     """The errors of those among ``count`` ensembles (or ``things``) that failed, while the others are worked on."""
 
@@ -80,8 +93,9 @@ class Failures:
         self._count, self._action, self._things = count, action, things
 
     @contextmanager
-    def of(self, name: str) -> Iterator[None]:
-        """Note the error that ends this block, and print it where there are several."""
+    def of(self, name: str, results: list[dict[str, Any]] | None = None) -> Iterator[None]:
+        """Note the error that ends this block, and print it where there are several. ``results`` of a command that
+        looks at each get it as well; it is then printed as one of them."""
         try:
             yield
         except (EnsembleError, OSError) as caught:
@@ -89,7 +103,10 @@ class Failures:
             if error is None:
                 raise
             self.errors[name] = error
-            if self._count > 1:
+            if results is not None:
+                results.append({"name": name, "error": str(error)})
+                result(f"{name}: error: {error}")
+            elif self._count > 1:
                 click.echo(f"[{name}] error: {error}", err=True)
 
     def records(self, key: str = "name") -> list[dict[str, str]]:
@@ -101,7 +118,9 @@ class Failures:
         if self.errors and self._count == 1:
             raise next(iter(self.errors.values()))
         if self.errors:
-            raise EnsembleError(summary_of(self.errors, self._count, self._action, self._things))
+            reasons = [f"\n  {name}: {error.headline}" for name, error in self.errors.items()]
+            message = f"{len(self.errors)} of {self._count} {self._things} {self._action}:{''.join(reasons)}"
+            raise EnsembleError(message)
 
 
 def warn_of_random_weights(name: str, *, random: bool) -> None:
