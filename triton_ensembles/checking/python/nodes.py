@@ -1,7 +1,6 @@
 """Questions about single nodes of a syntax tree, functions and calls, which their text alone answers."""
 
 import ast
-from collections.abc import Set
 from functools import lru_cache
 from typing import TypeAlias, TypeGuard
 
@@ -85,18 +84,12 @@ def positional(function: Function) -> list[str]:
     return [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
 
 
-def takes(function: Function, count: int, named: Set[str] = frozenset()) -> bool:
-    """Return whether a function takes ``count`` positional arguments and those that are ``named``."""
+def takes(function: Function, count: int) -> bool:
+    """Return whether a function takes ``count`` positional arguments, and needs no others."""
     signature, names = function.args, positional(function)
     if count > len(names) and signature.vararg is None:
         return False
-    by_name = {*names[max(count, len(signature.posonlyargs)) :], *(parameter.arg for parameter in signature.kwonlyargs)}
-    if named - by_name and signature.kwarg is None:
-        return False
-    required = names[: len(names) - len(signature.defaults)][count:]
-    keyword_only = zip(signature.kwonlyargs, signature.kw_defaults, strict=True)
-    required += [parameter.arg for parameter, default in keyword_only if default is None]
-    return set(required) <= named
+    return len(names) - len(signature.defaults) <= count and None not in signature.kw_defaults
 
 
 def requests_of(function: Function) -> str:

@@ -61,7 +61,6 @@ def ends(line: str) -> str:
 IN = " " * 12
 COUNTED = f'for n in range(2):\n    {IN}x = pb_utils.get_input_tensor_by_name(request, f"X{{n}}")'
 PREPARE = "\n    def prepare(self):\n        self.seconds = time.time()\n"
-PLAIN = "\n    def twice(x):\n        return x * 2\n"
 DERIVED = "\n\nclass TritonPythonModel(Base):\n"
 INHERITED = f"{BASE}    NAME = 'Z'\n\n{EXECUTE.removeprefix(HEAD)}{GOOD}{DERIVED}    pass\n"
 INHERITED = INHERITED.replace('"X"', "self.NAME")
@@ -69,15 +68,10 @@ OVERRIDDEN = f"{BASE}    def answer(self, request):\n        missing(pb_utils.Te
 OVERRIDDEN = OVERRIDDEN.replace(HEAD, DERIVED)
 
 
-QUIET = f"{HEAD.partition('class')[0]}def quiet(method):\n    def call(*arguments):\n"
-QUIET += "        {}(*arguments)\n    return call\n\n\n"
-QUIET += EXECUTE.replace(HEAD.partition("class")[0], "").replace("    def", "    @quiet\n    def")
-
-
-def asking(line: str, more: str = "") -> str:
+def asking(line: str) -> str:
     """A model that asks the model ``good``, with the line that makes its answer."""
     named = 'model_name="good", requested_output_names=["Y"], inputs=request.inputs()'
-    call = f"call = pb_utils.InferenceRequest({more}{named})"
+    call = f"call = pb_utils.InferenceRequest({named})"
     read = 'y = pb_utils.get_output_tensor_by_name(answer, "Y")'
     return good('y = pb_utils.Tensor("Y", x)', f"{call}\n{IN}{line}\n{IN}{read}").replace("    def", "    async def")
 
@@ -100,21 +94,14 @@ CASES = {
     "inherited-without": ("model-py-no-execute", f"class Base:\n    pass\n{DERIVED}    pass\n", "does not implement"),
     "overridden": ("", OVERRIDDEN, RIGHT),
     "numpy": (USE, good("as_numpy()", "numpy()"), "has no attribute 'numpy'"),
-    "without-self": ("model-py-helper-arguments", good('"Y", x', '"Y", self.twice(x)') + PLAIN, "takes 1 positional"),
     "unset": ("model-py-attribute", good('"Y", x', '"Y", x * self.factor'), "has no attribute 'factor'"),
     "asked-first": ("", good("y =", f"if hasattr(request, 'priority'):\n    {IN}request.priority()\n{IN}y ="), RIGHT),
-    "append-kept": (USE, good("responses.append", "responses = responses.append"), UNANSWERED),
-    "append-kept-elsewhere": ("", good("responses.append", "_ = responses.append"), RIGHT),
-    "quiet": ("model-py-decorator-drops", QUIET.format("method") + GOOD, UNANSWERED),
-    "loud": ("", QUIET.format("return method") + GOOD, RIGHT),
     "exec-awaited": (USE, asking("answer = await call.exec()"), "can't be used in 'await' expression"),
     "exec-not-awaited": (USE, asking("answer = call.async_exec()"), "no attribute 'output_tensors'"),
     "async-exec": ("", asking("answer = await call.async_exec()"), RIGHT),
     "iterator": (USE, asking("answer = call.exec(decoupled=True)"), "no attribute 'output_tensors'"),
     "iterated": ("", asking(f"for answer in call.exec(decoupled=True):\n    {IN}break"), RIGHT),
     "uncalled": (USE, asking(f"answer = call.exec()\n{IN}if answer.has_error: raise ValueError"), "ValueError"),
-    "id": (ARGUMENTS, asking("answer = call.exec()", "request_id=7, "), CONSTRUCTOR),
-    "version": (ARGUMENTS, asking("answer = call.exec()", "model_version='1', "), CONSTRUCTOR),
     "asked-for": (UNDEFINED, good("[y]", "[missing for _ in request.requested_output_names()]"), "name 'missing'"),
     "good": ("", EXECUTE + GOOD, RIGHT),
     "relative": ("", EXECUTE.replace("import", "from . import model\nimport", 1) + GOOD, RIGHT),

@@ -25,13 +25,6 @@ _KEYWORDS: dict[str, frozenset[str]] = {
         | {"timeout", "preferred_memory", "trace", "parameters"}
     ),
 }
-# py::arg of InferenceRequest: their positions, and the types that they take.
-_TYPES_OF_REQUESTS: tuple[tuple[int, str, type, str], ...] = (
-    (0, "request_id", str, "write it in quotes, or str(…)"),
-    (3, "requested_output_names", list, "write [ ] around the name"),
-    (4, "model_name", str, "write the name of the model"),
-    (5, "model_version", int, "write a number, without quotes"),
-)
 _PARAMETERS_OF_RESPONSES = (25, 2)
 _CURES = {Kind.TENSOR: "call as_numpy() of it", Kind.REQUEST: "give it the array of one of its inputs"}
 
@@ -68,19 +61,7 @@ def _misuse(file: PythonFile, call: ast.Call, name: str, keywords: dict[str, fro
         return Misuse(f"pb_utils.{function} has no argument called '{unknown}'", _INCOMPATIBLE, cure)
     if hides_arguments(call):
         return None
-    if function == "InferenceRequest":
-        return _of_request(call)
     return _of_tensor(file, call) if function == "Tensor" else _of_error(file, call, function)
-
-
-def _of_request(call: ast.Call) -> Misuse | None:
-    """Return the misuse of arguments that are written as constants of another type."""
-    for position, name, known, says in _TYPES_OF_REQUESTS:
-        given = argument(call, position, name)
-        if isinstance(given, ast.Constant) and not isinstance(given.value, known):
-            kind = "a list of names" if known is list else known.__name__
-            return Misuse(f"{name} of an InferenceRequest is {given.value!r:.40}, not {kind}", _INCOMPATIBLE, says)
-    return None
 
 
 def _of_tensor(file: PythonFile, call: ast.Call) -> Misuse | None:

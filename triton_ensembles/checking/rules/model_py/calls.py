@@ -99,10 +99,7 @@ def model_call_output(model: Model) -> Iterator[Finding]:
                 yield Finding(call.file.place(node), message, effect, _meant(name, known))
 
 
-@rule(
-    "Decoupled models, and those of sequences, are called as such",
-    bad=router("", "", "model_transaction_policy { decoupled: true }"),
-)
+@rule("A decoupled model is called as such", bad=router("", "", "model_transaction_policy { decoupled: true }"))
 def model_call_kind(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
         if callee.config.model_transaction_policy.decoupled:
@@ -112,15 +109,6 @@ def model_call_kind(model: Model) -> Iterator[Finding]:
                     effect = f"{_LOADS}the model uses the decoupled transaction policy"
                     cure = f"write for response in ….{method_of(execution)}(decoupled=True):"
                     yield Finding(call.file.place(execution), message, effect, cure)
-        given = argument(call.node, 1, "correlation_id")
-        is_zero = isinstance(given, ast.Constant) and given.value in (0, "")
-        if callee.config.HasField("sequence_batching") and (
-            is_zero or (given is None and not hides_arguments(call.node))
-        ):
-            message = f"the model '{callee.name}' takes sequences, and this call has no correlation_id"
-            effect = f"{_LOADS}must specify a non-zero or non-empty correlation ID"
-            cure = "give it correlation_id=request.correlation_id() and the flags of the request"
-            yield Finding(call.file.place(call.node), message, effect, cure)
 
 
 def _tensors(model: Model, call: ModelCall) -> list[tuple[ast.expr, str, str]] | None:

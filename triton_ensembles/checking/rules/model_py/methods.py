@@ -3,24 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.definitions import CLASS, Definition, definition_of
+from triton_ensembles.checking.python.definitions import CLASS
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
-from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.nodes import (
-    Function,
-    defined_names,
-    dotted,
-    hides_arguments,
-    is_changed,
-    is_function,
-    is_name,
-    name_of,
-    positional,
-    takes,
-)
-from triton_ensembles.checking.python.scope import may_bind
-from triton_ensembles.checking.python.source import PythonFile, every_file, model_files
+from triton_ensembles.checking.python.nodes import Function, defined_names, is_changed, is_name, name_of
+from triton_ensembles.checking.python.source import PythonFile, model_files
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import nearest, suggestion
 
@@ -28,7 +15,6 @@ SOURCE = 'python_backend r24.10 src/pb_stub.cc: hasattr(model_instance_, "initia
 GOOD = class_model()
 _CALLED = ("initialize", "finalize", "auto_complete_config")
 _MISSPELT = "    def initialise(self, args):\n        self.factor = 2\n\n"
-_HELPED = EXECUTE.replace("x.as_numpy()", "self.scale(x.as_numpy())")
 _SCALED = EXECUTE.replace("x.as_numpy()", "x.as_numpy() * self.factor")
 # Signs that attributes are set, or looked for, in a way that the text does not show.
 _HIDDEN = frozenset(
@@ -81,45 +67,6 @@ def model_py_attribute(model: Model) -> Iterator[Finding]:
                 cure = f"rename {setter.name} to {misspelt[setter]}"
             error = f"AttributeError: '{CLASS}' object has no attribute '{node.attr}'"
             yield Finding(home.place(node), message, f"{When.REQUEST.effect}: {error}", cure)
-
-
-@rule(
-    "model.py calls its own functions with the arguments that they take",
-    source="measured on 2.51.0",
-    bad=class_model(f"{_HELPED}    def scale(x):\n        return x * 2\n"),
-)
-def model_py_helper_arguments(model: Model) -> Iterator[Finding]:
-    for file in every_file(model):
-        flow = flow_of(file)
-        for call, _ in file.calls():
-            home, helper = flow.helper(call) or _constructor(file, call) or (file, None)
-            is_method = is_name(getattr(call.func, "value", None), "self") or (
-                helper is not None and (helper.name == "__init__")
-            )
-            named = {keyword.arg for keyword in call.keywords if keyword.arg}
-            if not isinstance(helper, Function) or hides_arguments(call):
-                continue
-            if takes(helper, len(call.args) + is_method, named):
-                continue
-            when = flow.when(call, loops_run=True)
-            if when.is_certain and not is_expected(file, call):
-                place = "" if home is file else f"{home.path}, "
-                lacks_self = is_method and not positional(helper)
-                name = name_of(call.func)
-                message = f"{name} ({place}line {helper.lineno}) does not take these arguments"
-                cure = "write self as its first argument" if lacks_self else "correct the call, or what it takes"
-                yield Finding(file.place(call), message, f"{when.effect}: TypeError", cure)
-
-
-def _constructor(file: PythonFile, call: ast.Call) -> Definition | None:
-    """Return the method __init__ of the class that is called, if nothing else makes its objects."""
-    home, made = definition_of(file, dotted(call.func)) or (file, None)
-    if not isinstance(made, ast.ClassDef) or made.decorator_list or made.keywords or may_bind(made, "__new__"):
-        return None
-    if any(name_of(base) not in ("ABC", "Module", "object") for base in made.bases):  # an Enum is called otherwise
-        return None
-    methods = [node for node in made.body if is_function(node, "__init__")]
-    return Definition(home, methods[0]) if len(methods) == 1 and not methods[0].decorator_list else None
 
 
 def _unset(file: PythonFile, without: set[Function]) -> list[tuple[PythonFile, ast.Attribute]]:

@@ -13,18 +13,7 @@ from triton_ensembles.checking.python.definitions import CLASS, lineage_of
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.nodes import (
-    Function,
-    defined_names,
-    is_changed,
-    is_function,
-    is_name,
-    is_none,
-    method_of,
-    name_of,
-    positional,
-    takes,
-)
+from triton_ensembles.checking.python.nodes import Function, is_changed, is_function, name_of, positional, takes
 from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files, unread_files
 from triton_ensembles.checking.rule import (
@@ -42,8 +31,7 @@ from triton_ensembles.checking.rule import (
 from triton_ensembles.checking.source_budget import MOST_TOKENS
 from triton_ensembles.checking.step_python import step_python
 from triton_ensembles.checking.text.unknown import UnknownValueError
-from triton_ensembles.ground.spelling import listed, most_of, nearest, suggestion
-from triton_ensembles.triton.model_config import DataType
+from triton_ensembles.ground.spelling import most_of, nearest, suggestion
 from triton_ensembles.triton.releases import dotted, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
@@ -58,19 +46,6 @@ class Base(ABC):
 {EXECUTE}
 
 """
-_OF_CONFIG = (
-    *("add_input", "add_output", "as_dict"),
-    *("set_dynamic_batching", "set_max_batch_size", "set_model_transaction_policy"),
-)
-_OF_TENSOR = ("optional", "name", "data_type", "dims")  # the first of inputs only
-_TYPES = frozenset(DataType.keys()) - {"TYPE_INVALID"}
-_MISSPELT = """    @staticmethod
-    def auto_complete_config(config):
-        config.add_inputs({})
-        return config
-
-"""
-_NONE = ast.Constant(None)
 _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
 
 
@@ -239,57 +214,6 @@ def model_py_auto_complete(model: Model) -> Iterator[Finding]:
             continue
         cure = "write @staticmethod and def auto_complete_config(config): … and end it with return config"
         yield Finding(file.place(method), message, effect, cure, severity_at_completion(model.repository))
-
-
-@rule(
-    "auto_complete_config calls methods that the config has, with tensors that Triton takes",
-    source="python_backend r24.10 src/resources/triton_python_backend_utils.py ModelConfig; core model_config_utils.cc",
-    bad=class_model(f"{_MISSPELT}{EXECUTE}"),
-    lower=Severity.WARNING,
-)
-def model_py_completed_config(model: Model) -> Iterator[Finding]:
-    effect = "a server that completes configs, which is the default, does not load the model"
-    for file, method in _methods(model, "auto_complete_config"):
-        own, names = _own_arguments(method, on_class=True), positional(method)
-        for call in _calls_of(method, names[own]) if own is not None and own < len(names) else ():
-            for message, cure in _wrong(call):
-                yield Finding(file.place(call), message, effect, cure, severity_at_completion(model.repository))
-
-
-def _calls_of(method: Function, config: str) -> Iterator[ast.Call]:
-    """Yield the calls of the config's methods that are made in any case."""
-    for statement in method.body:
-        value = getattr(statement, "value", None)
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and is_name(value.func.value, config):
-            yield value
-        if config in defined_names(statement) or any(
-            isinstance(node, ast.Return | ast.Raise) for node in ast.walk(statement)
-        ):
-            return
-
-
-def _wrong(call: ast.Call) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a call of a config's method, and the cure."""
-    method, tensor = method_of(call), call.args[0] if call.args else None
-    if method not in _OF_CONFIG and not method.startswith("_"):
-        yield f"the config has no method {method}", suggestion(method, _OF_CONFIG) or f"use one of {listed(_OF_CONFIG)}"
-    if method not in ("add_input", "add_output") or not isinstance(tensor, ast.Dict):
-        return
-    values = {
-        key.value if isinstance(key, ast.Constant) else None: value
-        for key, value in zip(tensor.keys, tensor.values, strict=True)
-    }
-    if None in values:
-        return
-    kind, properties = method.removeprefix("add_"), _OF_TENSOR[method == "add_output" :]
-    for unknown in [str(key) for key in values if key not in properties]:
-        yield f"an {kind} has no property {unknown!r}", suggestion(unknown, properties) or f"use {listed(properties)}"
-    for missing in [key for key in properties if is_none(values.get(key, _NONE)) and key != "optional"]:
-        yield f"the {kind} has no {missing!r}, which add_{kind} needs", f"add {missing!r} to it"
-    written = values.get("data_type")
-    if isinstance(written, ast.Constant) and isinstance(written.value, str) and written.value not in _TYPES:
-        near = f"TYPE_{written.value}" if f"TYPE_{written.value}" in _TYPES else "TYPE_FP32"
-        yield f"{written.value!r} is no data type of a config", f"write one such as {near!r}"
 
 
 def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator[Finding]:

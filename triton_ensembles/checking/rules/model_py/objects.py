@@ -3,11 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.bindings import assigned
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected, is_guarded
 from triton_ensembles.checking.python.flow import Misuse, flow_of
-from triton_ensembles.checking.python.nodes import argument, is_changed, method_of, name_of
+from triton_ensembles.checking.python.nodes import argument, is_changed
 from triton_ensembles.checking.python.objects import Kind, kind_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
 from triton_ensembles.checking.rule import Finding, Model, Severity, rule
@@ -39,7 +38,6 @@ _CURES = {
 }
 # Whose methods are nothing to ask for without calling them.
 _OF_TRITON = (Kind.REQUEST, Kind.TENSOR, Kind.RESPONSE, Kind.SENDER)
-_IN_PLACE = ("append", "extend", "insert", "sort", "reverse", "clear", "remove")  # methods of lists that return None
 _READERS = {"get_input_tensor_by_name": Kind.REQUEST, "get_output_tensor_by_name": Kind.RESPONSE}
 # What people write for them.
 _USUAL: dict[tuple[Kind, str], str] = {
@@ -79,31 +77,9 @@ def _misuse(file: PythonFile, node: ast.AST) -> Misuse | None:
         if wanted and kind not in (None, wanted):
             cure = _CURES.get(kind or wanted, f"give it {wanted}")
             return Misuse(f"{function} takes {wanted}, and gets {kind}", "AttributeError", cure)
-    elif isinstance(node, ast.Assign):
-        return _kept_none(file, node)
     elif isinstance(node, ast.Attribute) and not is_changed(node) and not node.attr.startswith("__"):
         return _misused(file, node)
     return None
-
-
-def _kept_none(file: PythonFile, node: ast.Assign) -> Misuse | None:
-    """Return the misuse of ``name = names.append(…)``, whose name is used afterwards."""
-    call, target = node.value, node.targets[0]
-    if not isinstance(call, ast.Call) or method_of(call) not in _IN_PLACE or not isinstance(target, ast.Name):
-        return None
-    flow, holder = flow_of(file), call.func.value  # type: ignore[attr-defined]
-    function = flow.function(node)
-    stores = [use for use in flow.names(function, name_of(holder)) if is_changed(use) and use is not target]
-    are_lists = (kind_of(file, assigned(flow, use)) is Kind.LIST for use in stores)
-    uses = [use for use in flow.names(function, target.id) if not is_changed(use) and use is not holder]
-    if not isinstance(holder, ast.Name) or not stores or not uses or not all(are_lists):
-        return None
-    method = method_of(call)
-    return Misuse(
-        f"{method} of a list returns None, which this line keeps in '{target.id}'",
-        f"'{target.id}' is None",
-        f"write {holder.id}.{method}(…) alone",
-    )
 
 
 def _misused(file: PythonFile, node: ast.Attribute) -> Misuse | None:

@@ -5,15 +5,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from triton_ensembles.checking.python.bindings import elements_of, value_of
-from triton_ensembles.checking.python.definitions import definition_of
-from triton_ensembles.checking.python.examples import EXECUTE, EXECUTE_LINE, LOOP, class_model
+from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.checking.python.execute import executes, gives_away, gives_none
 from triton_ensembles.checking.python.flow import When, flow_of, may_end_before
 from triton_ensembles.checking.python.nodes import (
     Function,
-    dotted,
     is_changed,
-    is_name,
     is_none,
     is_over,
     name_of,
@@ -21,20 +18,12 @@ from triton_ensembles.checking.python.nodes import (
     requests_of,
 )
 from triton_ensembles.checking.python.objects import Kind, kind_of
-from triton_ensembles.checking.python.source import PythonFile, model_files
+from triton_ensembles.checking.python.source import PythonFile
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule, warning
 from triton_ensembles.checking.sagemaker import for_sagemaker
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"
 GOOD = class_model()
-_QUIET = """def quiet(method):
-    def call(*arguments):
-        RETURN method(*arguments)
-
-    return call
-
-
-"""
 _NO_LISTS = ("tuple", "dict", "set", "map", "filter", "zip", "iter")
 
 
@@ -119,42 +108,6 @@ def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
                     effect = f"of several requests at once, which dynamic batching makes, all fail: {_NUMBERS}"
                     cure = "collect the responses in a list, and return it after the loop"
                     yield Finding(file.place(node), "execute returns at its first request", effect, cure)
-
-
-@rule(
-    "A decorator of execute returns what execute returns",
-    bad=class_model(EXECUTE.replace("    def", "    @quiet\n    def"), _QUIET.replace("RETURN ", "")),
-    good=class_model(EXECUTE.replace("    def", "    @quiet\n    def"), _QUIET.replace("RETURN ", "return ")),
-)
-def model_py_decorator_drops(model: Model) -> Iterator[Finding]:
-    for file in model_files(model) if not model.config.model_transaction_policy.decoupled else ():
-        home, execute = flow_of(file).defining("execute") or (file, None)
-        if not isinstance(execute, Function):
-            continue
-        for decorator in execute.decorator_list:
-            known = definition_of(home, dotted(decorator))
-            if known is None or not isinstance(known.node, ast.FunctionDef):
-                continue
-            wrapper = _wrapper(known.node)
-            if gives_none(known.node):
-                message = f"the decorator {dotted(decorator)} returns nothing, so that execute is None"
-                yield Finding(home.place(decorator), message, When.REQUEST.effect, "return the wrapped function there")
-            elif wrapper and gives_none(wrapper) and not gives_away(home, execute):
-                message = (
-                    f"{wrapper.name} of the decorator {dotted(decorator)} returns nothing, so neither does execute"
-                )
-                effect = f"the model loads, and each request fails: {_UNANSWERED}"
-                yield Finding(home.place(decorator), message, effect, "return there what the wrapped function returns")
-
-
-def _wrapper(decorator: ast.FunctionDef) -> ast.FunctionDef | None:
-    """Return the function that a decorator puts in the place of another, if it is one of its own."""
-    returned = getattr(decorator.body[-1], "value", None) if isinstance(decorator.body[-1], ast.Return) else None
-    inner = [node for node in decorator.body if isinstance(node, Function) and is_name(returned, node.name)]
-    if len(inner) != 1 or not isinstance(inner[0], ast.FunctionDef):
-        return None
-    is_plain = all(name_of(getattr(part, "func", part)) == "wraps" for part in inner[0].decorator_list)
-    return inner[0] if is_plain else None
 
 
 def _is_bare(node: ast.Return) -> bool:
