@@ -11,7 +11,7 @@ import pytest
 
 from checkout import ROOT
 from tests.files import write_files
-from tests.pythons import python_or_skip
+from tests.pythons import any_python_or_skip
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.testing import Request, TritonError, load_step
 
@@ -308,7 +308,7 @@ def test_words(triton_step):
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 def test_it_needs_numpy_and_pytest_alone(wheel: Path, repository: Path, tmp_path: Path, python: str) -> None:
     """Otherwise a unit test needs a server, or the Python of one."""
-    interpreter = python_or_skip(python)
+    interpreter = any_python_or_skip(python)
     subprocess.run([interpreter.executable, "-m", "venv", tmp_path / "environment"], check=True)
     own = tmp_path / "environment" / "bin" / "python"
     pip = [own, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", wheel, "numpy", "pytest"]
