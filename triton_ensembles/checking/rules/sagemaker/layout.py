@@ -18,6 +18,10 @@ _LINE = 'platform: "ensemble"'
 DESTINATION = Destination(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
 GOOD = ensemble(SCALE)
 _PLAIN = python_model()
+_OF_A_CALLER = (
+    "build the fused form, in which models call each other (build REPOSITORY --target fused), or serve the caller "
+    "alone: build --single, deploy --single"
+)
 _LAST_FOLDER = "SageMaker serves the last folder that the file system lists, which differs between machines"
 
 
@@ -86,13 +90,14 @@ def sagemaker_several_ensembles(repository: Repository, destination: Destination
     ensembles = [model for model in models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
     inner = {step.model_name for model in ensembles for step in model.config.ensemble_scheduling.step}
     nested = [model.folder for model in ensembles if model.folder in inner]
+    calls = any(callees(model) for model in models if model not in ensembles)
     for model in ensembles[1:]:
         neighbors = [neighbor.folder for neighbor in ensembles if neighbor is not model]
         message = f"this is one of {len(ensembles)} ensembles of the archive, beside {listed(neighbors)}"
         effect = _LAST_FOLDER + (f" ({listed(nested)} counts although it is a step of another)" if nested else "")
         cure = "put each ensemble into its own archive, or serve one of them alone: deploy --single"
         cure += ", with the steps of the inner ensemble copied into the outer one" if nested else ""
-        yield Finding(model.at("platform"), message, effect, cure)
+        yield Finding(model.at("platform"), message, effect, _OF_A_CALLER if calls and not nested else cure)
 
 
 @rule(
@@ -113,8 +118,7 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
     if stray and len(stray) == len(models) - 1:
         cure = f"remove {listed(stray)} from the archive"
     elif any(map(callees, models)):
-        fused = "build the fused form, in which models call each other (build REPOSITORY --target fused)"
-        cure = f"{fused}, or serve the caller alone: build --single, deploy --single"
+        cure = _OF_A_CALLER
     yield Finding(repository.place(), message, _LAST_FOLDER, cure)
 
 
