@@ -7,7 +7,6 @@ import click
 
 from triton_ensembles.checking.single_model import named_in, single_model
 from triton_ensembles.commands.common import endpoint_options, options, output
-from triton_ensembles.commands.common.archives import one_archive
 from triton_ensembles.commands.common.option_rules import excludes
 from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
 from triton_ensembles.deploy.aws import Aws, aws_errors
@@ -126,7 +125,10 @@ def deploy(
     chosen = sent.read()
     aws = Aws()
     folder = place.in_s3(aws)
-    only = one_archive(chosen) if sent.single else None
+    if sent.single and len(chosen) > 1:
+        names = ", ".join(archive.name for archive in chosen)
+        raise click.UsageError(f"--single serves one archive, and these are {len(chosen)}: {names}; name one of them")
+    only = chosen[0] if sent.single else None
     variables = (_published(place.endpoint, namespace) if namespace is not None else {}) | _variables(environment)
     target = sent.target_of(chosen)
     instance = host.instance_for(chosen, target)

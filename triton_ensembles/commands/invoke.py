@@ -11,7 +11,6 @@ import tritonclient.http as http
 from triton_ensembles.building.places import Places
 from triton_ensembles.commands.common import endpoint_options, options
 from triton_ensembles.commands.common import output as output_of
-from triton_ensembles.commands.common.archives import project_archives
 from triton_ensembles.commands.common.option_rules import excludes
 from triton_ensembles.deploy.archives import read_archive
 from triton_ensembles.deploy.aws import Aws
@@ -87,7 +86,7 @@ def invoke(
     names = models or ((min(archive_names(alone), key=len),) if alone else ())
     if not (names or places):
         raise click.UsageError("name a MODEL: there is no project here, whose ensembles would be taken without one")
-    names = names or tuple(archive.name for archive in project_archives(target))
+    names = names or tuple(archive.name for archive in endpoint_options.project_archives(target))
     if output and len(names) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
     say, records = output_of.progress(), []

@@ -63,6 +63,7 @@ class Served(Implied):
     """A model repository, ready for tritonserver, and for :func:`as_written`."""
 
     server: Installation | None = None  # that will serve it; None for the one that setup has installed
+    archive: Path | None = None  # that a build has made of it
     declared: tuple[Declared, ...] = ()  # the packages beside model.py of its steps, if it is of links
     packages: frozenset[str] = frozenset()  # their paths in the repository
     refresh: Callable[[], set[str]] | None = None  # brings the links up to date, and returns these paths
@@ -161,7 +162,7 @@ def of_built(built: Built, folder: Path, server: Installation | None = None) -> 
     """The repository that the build of the project's ensemble in ``folder`` has staged."""
     read = list(find_repositories(built.repository))
     refuse_missing(read, server)
-    return replace(_served(built.name, folder, built.repository, read), server=server)
+    return replace(_served(built.name, folder, built.repository, read), server=server, archive=built.archive)
 
 
 def server_of(

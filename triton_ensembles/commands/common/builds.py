@@ -20,6 +20,7 @@ from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.serving.served import Served, of_built, served, server_of
 from triton_ensembles.starter.implied import implied
+from triton_ensembles.triton.destination import SingleModel
 from triton_ensembles.triton.targets import Target
 
 
@@ -119,10 +120,9 @@ def serve_all(
     """
     built = build_all(names.ensembles, weights, target) if names.builds else []
     sources = [of_built(ensemble, options.current_places().ensembles / ensemble.name, server) for ensemble in built]
-    for path in names.paths:
-        source = served(path, scratch, output.progress(), None, server, names.image, names.asked)
-        sources.append(source)
-    return sources
+    alone = SingleModel() if target.single else None
+    say = output.progress()
+    return sources + [served(path, scratch, say, alone, server, names.image, names.asked) for path in names.paths]
 
 
 def server_for(

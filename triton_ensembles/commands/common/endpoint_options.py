@@ -1,17 +1,21 @@
 """The options of commands on endpoints: which endpoint, the archives, and where in S3 they are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from triton_ensembles.commands.common import options
-from triton_ensembles.commands.common.archives import chosen_archives
-from triton_ensembles.deploy.archives import Archive
+from triton_ensembles.commands.common.output import warn_of_random_weights
+from triton_ensembles.deploy.archives import Archive, find_archives, read_archive, refuse_random
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix, archive_prefix
+from triton_ensembles.deploy.keys import SUFFIX
 from triton_ensembles.deploy.placement import common_target
 from triton_ensembles.deploy.resource_names import check_endpoint_name
+from triton_ensembles.ground.errors import shown
+from triton_ensembles.project.recipe.places import find_ensembles
 
 name = click.option(
     "--endpoint",
@@ -55,9 +59,37 @@ class Sent:
     )
 
     def read(self) -> list[Archive]:
-        """Read them, with a warning for each that has random weights. Raises :class:`EnsembleError`."""
-        return chosen_archives(self.archives, self.target, allow_random=self.allow_random)
+        """Read them, with a warning for each that has random weights.
+
+        Raises:
+            EnsembleError: there are none, one cannot be read, or one has random weights and they are not allowed.
+        """
+        chosen = [read_archive(self._built(path)) for path in self.archives] or project_archives(self.target)
+        if not self.archives:
+            _report_others(options.current_places().dist / self.target, chosen)
+        for name in refuse_random(chosen, allowed=self.allow_random):
+            warn_of_random_weights(name, random=True)
+        return chosen
+
+    def _built(self, path: Path) -> Path:
+        """Return the archive in dist/TARGET for the name of an ensemble; other paths as they are."""
+        is_name = len(path.parts) == 1 and not path.suffix and not path.exists()
+        return options.current_places().archive(self.target, path.name) if is_name else path
 
     def target_of(self, archives: list[Archive]) -> str:
         """Return the target that they say they were built for, or else that of the option."""
         return common_target(archives, self.target)
+
+
+def project_archives(target: str) -> list[Archive]:
+    """Return the archives in dist/TARGET that the project's ensembles make.
+    Raises :class:`EnsembleError`: there are none, or one cannot be read."""
+    places = options.current_places()
+    return find_archives(places.dist / target, [folder.name for folder in find_ensembles(places.ensembles)])
+
+
+def _report_others(folder: Path, chosen: Sequence[Archive]) -> None:
+    not_sent = sorted(set(folder.glob(f"[!.]*{SUFFIX}")) - {archive.path for archive in chosen})
+    if not_sent:
+        names = ", ".join(shown(path) for path in not_sent[:3]) + (", …" if len(not_sent) > 3 else "")
+        click.echo(f"note: left out, as no ensemble here makes them: {names}; name them to include them", err=True)

@@ -9,14 +9,14 @@ from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.checking.sagemaker import served_models
-from triton_ensembles.commands.common import options, output
+from triton_ensembles.commands.common import output
 from triton_ensembles.commands.common.arguments import Chosen
-from triton_ensembles.commands.common.builds import build_all
+from triton_ensembles.commands.common.builds import serve_all
 from triton_ensembles.deploy.rehearsal import image_for
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.installed import image_of_server
-from triton_ensembles.serving.served import Served, as_written, of_built, served
+from triton_ensembles.serving.served import Served, as_written
 from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.targets import CPU, Target
@@ -48,24 +48,15 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, server: Ins
         EnsembleError: one cannot be built, ``check`` finds errors in one, two have one name, or they need different
             Pythons.
     """
-    say = output.progress()
     hosted: dict[str, tuple[Served, Path]] = {}
-    for built in build_all(selected.ensembles, Weights(), target) if selected.ensembles else ():
-        ensembles = options.current_places().ensembles
-        hosted[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name, server), built.archive
-    for path in selected.paths:
-        alone = SingleModel() if target.single else None
-        source = served(path, scratch, say, alone, server, selected.image, selected.asked)
+    for source in serve_all(selected, Weights(), target, scratch, server):
         target_model = f"{source.name}.tar.gz"
         if target_model in hosted:
             clash = hosted[target_model][0].path
-            raise EnsembleError(f"{shown(clash)} and {shown(path)} would both be {target_model}", cure="rename one")
-        archive = (
-            path
-            if path.is_file()
-            else build(as_written(source, Places(scratch, scratch / "build", scratch)), say).archive
-        )
-        hosted[target_model] = source, archive
+            raise EnsembleError(
+                f"{shown(clash)} and {shown(source.path)} would both be {target_model}", cure="rename one"
+            )
+        hosted[target_model] = source, _archive_of(source, scratch)
     python = one_python({source.name: source.python for source, _ in hosted.values()})
     release = image_of_server(server)
     return Hosted(
@@ -75,6 +66,12 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, server: Ins
         served={name: source for name, (source, _) in hosted.items()},
         completes=not all(source.is_complete for source, _ in hosted.values()),
     )
+
+
+def _archive_of(source: Served, scratch: Path) -> Path:
+    """Return what was built, what was named, or the repository packed as it is."""
+    archive = source.path if source.path.is_file() else source.archive
+    return archive or build(as_written(source, Places(scratch, scratch / "build", scratch)), output.progress()).archive
 
 
 def _config(source: Served, single: bool) -> ModelConfig:
