@@ -4,7 +4,7 @@ import ast
 from functools import lru_cache
 from typing import NamedTuple
 
-from triton_ensembles.checking.python.nodes import Function, defined_names, dotted, is_changed, name_of
+from triton_ensembles.checking.python.nodes import Function, dotted, name_of
 from triton_ensembles.checking.python.source import PythonFile
 
 CLASS = "TritonPythonModel"
@@ -21,7 +21,7 @@ class Definition(NamedTuple):
 def definition_of(file: PythonFile, name: str, depth: int = 0) -> Definition | None:
     """Return what a name means (``helper``, ``module.Class``), where each file on the way binds it once."""
     first = name.partition(".")[0]
-    nodes = _bindings(file).get(first, [])
+    nodes = file.scopes.everywhere(first)
     if len(nodes) != 1 or depth > _DEEPEST:
         return None
     if isinstance(nodes[0], Function | ast.ClassDef):
@@ -34,24 +34,14 @@ def definition_of(file: PythonFile, name: str, depth: int = 0) -> Definition | N
     return definition_of(module, ".".join(filter(None, (inner, name[len(known) + 1 :]))), depth + 1)
 
 
-def is_bound_once(file: PythonFile, name: str) -> bool:
-    """Return whether a file binds a name in one place only."""
-    return len(_bindings(file).get(name, ())) == 1
+class Ancestor(NamedTuple):
+    """The model's class, or one that it inherits from, and the file that it is in."""
+
+    file: PythonFile
+    node: ast.ClassDef
 
 
-@lru_cache(maxsize=256)
-def _bindings(file: PythonFile) -> dict[str, list[ast.AST]]:
-    """Return the nodes that bind each name somewhere in a file, but for the methods of classes."""
-    nodes: dict[str, list[ast.AST]] = {}
-    methods = {member for node in file.nodes if isinstance(node, ast.ClassDef) for member in node.body}
-    for node in file.nodes:
-        names = [node.id] if isinstance(node, ast.Name) and is_changed(node) else defined_names(node)
-        for name in names if node not in methods else ():
-            nodes.setdefault(name, []).append(node)
-    return nodes
-
-
-def lineage_of(file: PythonFile) -> tuple[tuple[Definition, ...], bool]:
+def lineage_of(file: PythonFile) -> tuple[tuple[Ancestor, ...], bool]:
     """Return the model's class and, from the nearest, the classes of the model's files that it inherits from, one by
     one, and whether these are all that it inherits from. A file of base classes has the lineage of the model."""
     for first in (file, *file.together):
@@ -62,11 +52,11 @@ def lineage_of(file: PythonFile) -> tuple[tuple[Definition, ...], bool]:
 
 
 @lru_cache(maxsize=256)
-def _lineage_from(file: PythonFile) -> tuple[tuple[Definition, ...], bool]:
-    lineage: list[Definition] = []
+def _lineage_from(file: PythonFile) -> tuple[tuple[Ancestor, ...], bool]:
+    lineage: list[Ancestor] = []
     part = definition_of(file, CLASS)
-    while part and isinstance(part.node, ast.ClassDef) and part not in lineage:
-        lineage.append(part)
+    while part and isinstance(part.node, ast.ClassDef) and (ancestor := Ancestor(part.file, part.node)) not in lineage:
+        lineage.append(ancestor)
         names = _bases(part.node)
         if len(names) != 1:
             return tuple(lineage), not names

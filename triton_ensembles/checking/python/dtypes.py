@@ -3,7 +3,6 @@
 import ast
 
 from triton_ensembles.checking.python.bindings import elements_of, value_of
-from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument, method_of
 from triton_ensembles.checking.python.source import PythonFile
 
@@ -31,7 +30,7 @@ _OF_TEXTS = frozenset({"upper", "lower", "strip", "replace", "join", "format"}) 
 
 def dtype_of_array(file: PythonFile, node: ast.expr | None, depth: int = 0) -> str:
     """Return the dtype of an array as Triton calls it (``FP32``), :data:`TEXTS`, "" if unknown."""
-    call = value_of(flow_of(file), node) if node is not None else None
+    call = value_of(file.scopes, node) if node is not None else None
     if not isinstance(call, ast.Call) or depth > _DEEPEST:
         return ""
     name = file.full_name(call.func)
@@ -56,18 +55,18 @@ def _dtype(file: PythonFile, node: ast.expr | None) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _DTYPES.get(node.value.lstrip("<>=|"), "")
     if isinstance(node, ast.Name) and node.id not in file.names:
-        return _DTYPES[node.id] if node.id in _OF_PYTHON and flow_of(file).is_builtin(node) else ""
+        return _DTYPES[node.id] if node.id in _OF_PYTHON and file.scopes.is_builtin(node) else ""
     name = file.full_name(node) if node is not None else ""
     return _DTYPES.get(name.removeprefix("numpy."), "") if name.startswith("numpy.") else ""
 
 
 def _dtype_of_values(file: PythonFile, node: ast.expr | None, depth: int) -> str:
     """Return the dtype that numpy gives an array of these values."""
-    value = value_of(flow_of(file), node) if node is not None else None
+    value = value_of(file.scopes, node) if node is not None else None
     if value is None or depth > _DEEPEST:
         return ""
     if isinstance(value, ast.List | ast.Tuple | ast.ListComp):
-        elements = elements_of(flow_of(file), node or value) or []
+        elements = elements_of(file.scopes, node or value) or []
         dtypes = {_dtype_of_values(file, element, depth + 1) for element in elements[:_MOST]}
         return dtypes.pop() if len(dtypes) == 1 and len(elements) <= _MOST else ""
     if isinstance(value, ast.Constant):
@@ -79,7 +78,7 @@ def _is_text(file: PythonFile, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
     if file.full_name(node.func) in ("str", "json.dumps"):
-        return isinstance(node.func, ast.Attribute) or flow_of(file).is_builtin(node.func)
+        return isinstance(node.func, ast.Attribute) or file.scopes.is_builtin(node.func)
     if not isinstance(node.func, ast.Attribute):
         return False
     encoding = argument(node, 0, "encoding")

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from triton_ensembles.checking.python.definitions import lineage_of
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import (
     Function,
@@ -27,11 +28,11 @@ _HARMLESS = frozenset(
 def executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
     """Yield the method execute of each version, if nothing wraps or replaces it."""
     for file in model_files(model):
-        flow = flow_of(file)
-        if any(node.decorator_list or node.keywords for node in flow.lineage):
+        lineage, _ = lineage_of(file)
+        if any(node.decorator_list or node.keywords for _, node in lineage):
             continue
-        members = [member for node in flow.lineage for member in node.body]
-        home, execute = flow.defining("execute") or (file, None)
+        members = [member for _, node in lineage for member in node.body]
+        home, execute = flow_of(file).defining("execute") or (file, None)
         is_only = [getattr(member, "name", "") for member in members].count("execute") == 1
         if isinstance(execute, Function) and is_only and not execute.decorator_list and requests_of(execute):
             yield home, execute

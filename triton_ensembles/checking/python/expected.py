@@ -28,16 +28,15 @@ def is_guarded(file: PythonFile) -> bool:
 
 def is_expected(file: PythonFile, node: ast.AST) -> bool:
     """Return whether the file asks first what the object has, or catches the error."""
-    flow = flow_of(file)
-    for parent, child in flow.above(node):
+    for parent, child in file.scopes.above(node):
         if isinstance(parent, ast.If | ast.IfExp | ast.While | ast.BoolOp):
             tests = parent.values if isinstance(parent, ast.BoolOp) else [parent.test]
             inner = (part for test in tests if test is not child for part in ast.walk(test))
             if any(isinstance(part, ast.Name) and part.id in _ASKING for part in inner):
                 return True
-        if isinstance(parent, With) and flow.suppresses(parent):
+        if isinstance(parent, With) and flow_of(file).suppresses(parent):
             return True
-        if isinstance(parent, Try) and flow.in_body(child, parent):
+        if isinstance(parent, Try) and file.scopes.in_body(child, parent):
             errors = [handler.type for handler in parent.handlers]
             names = {getattr(part, "id", "") for error in errors if error for part in ast.walk(error)}
             if None in errors or names & {"AttributeError", "TypeError"}:

@@ -2,10 +2,9 @@
 
 import ast
 import sys
-from collections.abc import Iterator
 from enum import Enum
-from functools import cached_property, lru_cache
-from typing import NamedTuple, get_args
+from functools import lru_cache
+from typing import NamedTuple
 
 from triton_ensembles.checking.fault import Finding, Place, Severity
 from triton_ensembles.checking.python.definitions import Definition, definition_of, lineage_of
@@ -14,7 +13,6 @@ from triton_ensembles.checking.python.nodes import (
     Function,
     Try,
     With,
-    defined_names,
     dotted,
     is_called,
     is_changed,
@@ -26,7 +24,6 @@ from triton_ensembles.checking.python.nodes import (
 )
 from triton_ensembles.checking.python.source import PythonFile
 
-_SCOPES = (*get_args(Function), *get_args(Comprehension), ast.Lambda, ast.ClassDef, ast.Module)
 _SUPPRESSING = ("suppress", "raises")  # in the names of context managers that expect an error
 _DEEPEST = 3  # helpers that call helpers
 
@@ -68,132 +65,36 @@ class Misuse(NamedTuple):
 
 
 class Flow:
-    """The parents of all nodes of a file."""
+    """When the nodes of a file run, and which functions of the model its calls run."""
 
     def __init__(self, file: PythonFile) -> None:
-        self.module: ast.AST = file.module or ast.Module([], [])
-        self.file = file
-        self.parents: dict[ast.AST, ast.AST] = {}
+        self.file, self.scopes = file, file.scopes
+        self._lineage, _ = lineage_of(file)
         self._calls: dict[str, list[ast.Call]] = {}
-        self._changed: set[str] = set()  # attributes that are assigned to, and names outside of functions
-        self._binders: dict[tuple[ast.AST, str], list[ast.AST]] = {}  # by the scope and the name
-        self._bound: set[str] = set()  # names of all scopes
-        self._shared: set[str] = set()  # names that are global or nonlocal somewhere
-        self._bodies: set[ast.AST] = set()  # what stands in the body of its parent
-        self._uses: dict[str, int] = {}  # of attributes and names
-        self._texts: set[str] = set()
+        self._said: set[str] = set()  # attributes and names, except where they are bound, and texts
         # Answers that were given before.
         self._helpers: dict[tuple[Function, int], When] = {}
         self._suppressing: dict[ast.AST, bool] = {}
-        self._names: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         for node in file.nodes:
-            if isinstance(node, ast.Name | ast.Attribute):
-                name = name_of(node)
-                if is_changed(node):
-                    if isinstance(node, ast.Attribute) or self.function(node) is None:
-                        self._changed.add(name)
-                else:
-                    self._uses[name] = self._uses.get(name, 0) + 1
+            if isinstance(node, ast.Name | ast.Attribute) and not is_changed(node):
+                self._said.add(name_of(node))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                self._texts.add(node.value)
+                self._said.add(node.value)
             elif isinstance(node, ast.Call):  # self.helper(…), helper(…)
                 self._calls.setdefault(name_of(node.func), []).append(node)
-            if isinstance(node, ast.Global | ast.Nonlocal):
-                self._shared.update(node.names)
-            for name in [node.id] if isinstance(node, ast.Name) and is_changed(node) else defined_names(node):
-                self._bound.add(name)
-                self._binders.setdefault((self._scope(node), name), []).append(node)
-            body = getattr(node, "body", None)
-            self._bodies.update(body if isinstance(body, list) else [body] if body else [])
-            for child in ast.iter_child_nodes(node):
-                self.parents[child] = node
-
-    def _scope(self, node: ast.AST) -> ast.AST:
-        """Return the node whose name this is: what ``:=`` binds in a comprehension is of the scope around it."""
-        scopes = [parent for parent, _ in self.above(node) if isinstance(parent, _SCOPES)]
-        if isinstance(self.parents.get(node), ast.NamedExpr):
-            scopes = [scope for scope in scopes if not isinstance(scope, Comprehension)]
-        return scopes[0] if scopes else self.module
-
-    @cached_property
-    def _lineage(self) -> tuple[tuple[Definition, ...], bool]:
-        return lineage_of(self.file)
-
-    @cached_property
-    def lineage(self) -> tuple[ast.ClassDef, ...]:
-        """The model's class and those that it inherits from: see :func:`lineage_of`."""
-        return tuple(part.node for part in self._lineage[0] if isinstance(part.node, ast.ClassDef))
-
-    @property
-    def has_plain_bases(self) -> bool:
-        """Return whether there is the model's class, and it inherits from nothing but classes of its own files."""
-        return self._lineage[1]
-
-    @cached_property
-    def homes(self) -> tuple[PythonFile, ...]:
-        """The files of the model's class and of those that it inherits from."""
-        return tuple(dict.fromkeys(part.file for part in self._lineage[0]))
-
-    def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-        """Yield the parents from the innermost, each with the child through which it was reached."""
-        child = node
-        while parent := self.parents.get(child):
-            yield parent, child
-            child = parent
-
-    def names(self, below: ast.AST | None, name: str) -> list[ast.Name]:
-        """Return the places of a name in a node, as :func:`ast.walk` finds them."""
-        if below is None:
-            return []
-        if below not in self._names:
-            places = self._names[below] = {}
-            for node in ast.walk(below):
-                if isinstance(node, ast.Name):
-                    places.setdefault(node.id, []).append(node)
-        return self._names[below].get(name, [])
-
-    def in_body(self, child: ast.AST, parent: ast.AST) -> bool:
-        """Return ``child in parent.body`` at once: a function may have a hundred thousand lines."""
-        return child in self._bodies and self.parents.get(child) is parent
-
-    def binders(self, name: ast.Name) -> list[ast.AST]:
-        """Return the nodes that bind a name in the nearest scope that has any, parameters and imports among them; none
-        for what may be bound elsewhere as well."""
-        iterable: ast.AST | None = None  # the first one of a comprehension is outside of it
-        is_inner = False
-        for parent, child in self.above(name) if name.id not in self._shared else ():
-            if isinstance(parent, ast.comprehension):
-                iterable = parent if child is parent.iter else None
-            elif isinstance(parent, Comprehension):
-                is_seen = child is not iterable or child is not parent.generators[0]
-            elif isinstance(parent, _SCOPES):
-                is_seen = isinstance(parent, ast.Module) or self.in_body(child, parent)
-                is_seen = is_seen and not (is_inner and isinstance(parent, ast.ClassDef))
-                is_inner = True
-            if isinstance(parent, _SCOPES) and is_seen and (binders := self._binders.get((parent, name.id))):
-                return binders
-        return []
-
-    def is_builtin(self, node: ast.expr) -> bool:
-        """Return whether a name is Python's own: the file never binds it."""
-        return isinstance(node, ast.Name) and node.id not in self._bound
 
     def is_used(self, name: str) -> bool:
         """Return whether the file says a name or an attribute of this name anywhere, except to bind it."""
-        return name in self._uses or name in self._texts
-
-    def function(self, node: ast.AST) -> Function | None:
-        """Return the innermost function around a node."""
-        return next((parent for parent, _ in self.above(node) if isinstance(parent, Function)), None)
+        return name in self._said
 
     def when(self, node: ast.AST, loops_run: bool = False, depth: int = 0) -> When:
         """Return when a node runs. With ``loops_run`` every loop is taken to run at least once, not only that over the
         requests; ``depth`` is that of helpers that call each other."""
         functions: list[Function] = []
         in_class = False
-        for parent, child in self.above(node):
+        for parent, child in self.scopes.above(node):
             if isinstance(parent, Function):
-                if self.in_body(child, parent):  # defaults, decorators and annotations run where it is defined
+                if self.scopes.in_body(child, parent):  # defaults, decorators and annotations run where it is defined
                     functions.append(parent)
             elif isinstance(parent, ast.Lambda):
                 return When.PERHAPS
@@ -217,28 +118,21 @@ class Flow:
 
     def defining(self, name: str) -> Definition | None:
         """Return :meth:`method` with the file that it is in."""
-        for file, model_class in self._lineage[0]:
-            methods = [node for node in model_class.body if isinstance(node, Function) and node.name == name]
-            if methods:
-                return Definition(file, methods[-1])
+        for file, model_class in self._lineage:
+            if binders := file.scopes.binders_in(model_class, name):
+                is_plain = isinstance(binders[-1], Function) and file.scopes.in_body(binders[-1], model_class)
+                return Definition(file, binders[-1]) if is_plain else None  # type: ignore[arg-type]
         return None
-
-    def appending(self, name: ast.Name) -> ast.Call | None:
-        """Return the call ``name.append(value)`` that a name of a list stands in."""
-        method = self.parents.get(name)
-        call = self.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "append" else None
-        return call if isinstance(call, ast.Call) and call.func is method and len(call.args) == 1 else None
 
     def helper(self, call: ast.Call) -> Definition | None:
         """Return the function of the model's files that a call certainly runs: ``self.helper(…)``, ``helper(…)`` or
         ``module.helper(…)``."""
         name = name_of(call.func)
-        flows = [flow_of(file) for file in self.file.together]
-        if any(name in flow._changed for flow in flows):
+        if any(name in file.scopes.attributes for file in self.file.together):
             return None
         if isinstance(call.func, ast.Attribute) and is_name(call.func.value, "self"):
-            holder = next((parent for parent, _ in self.above(call) if isinstance(parent, ast.ClassDef)), None)
-            definition = self.defining(name) if holder in self.lineage else None
+            holder = next((parent for parent, _ in self.scopes.above(call) if isinstance(parent, ast.ClassDef)), None)
+            definition = self.defining(name) if any(holder is own for _, own in self._lineage) else None
         else:
             definition = definition_of(self.file, dotted(call.func))
         is_plain = definition and isinstance(definition.node, Function) and not definition.node.decorator_list
@@ -287,7 +181,7 @@ class Flow:
         """Return whether a loop certainly runs: over the requests, or the outputs that one asks for."""
         if is_called(iterated, "requested_output_names"):
             return True
-        function = self.function(iterated)
+        function = self.scopes.function(iterated)
         return function is not None and function.name == "execute" and is_over(iterated, requests_of(function))
 
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from triton_ensembles.checking.completed import completed, may_have_more_tensors
 from triton_ensembles.checking.ensemble_steps import steps
 from triton_ensembles.checking.python.bindings import elements_of, value_of
-from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import argument, method_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call
 from triton_ensembles.checking.python.values import text_of, texts_of
@@ -25,7 +24,7 @@ class ModelCall(NamedTuple):
 
     def value(self, node: ast.expr | None) -> ast.expr | None:
         """Return what an expression of its file is, as :func:`value_of`."""
-        return value_of(flow_of(self.file), node) if node is not None else None
+        return value_of(self.file.scopes, node) if node is not None else None
 
     def name_in(self, node: ast.Call, position: int, argument_name: str) -> str | None:
         """Return the one text that an argument of a call in its file is."""
@@ -34,7 +33,7 @@ class ModelCall(NamedTuple):
     def elements(self, node: ast.expr | None) -> list[ast.expr] | None:
         """Return the elements of a list or tuple that nothing is appended to; None where they are not known."""
         value = self.value(node)
-        elements = elements_of(flow_of(self.file), node) if node is not None else None
+        elements = elements_of(self.file.scopes, node) if node is not None else None
         return elements if isinstance(value, ast.List | ast.Tuple) and elements == value.elts else None
 
     def requested_outputs(self) -> list[tuple[ast.expr, str]]:

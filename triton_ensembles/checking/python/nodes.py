@@ -107,15 +107,17 @@ def is_over(iterated: ast.expr, requests: str) -> bool:
     return is_name(iterated, requests)
 
 
-def defined_names(node: ast.AST) -> list[str]:
-    """Return the names that a node binds to something that is no expression."""
+def bound_names(node: ast.AST) -> list[str]:
+    """Return the names that a node binds, or says to be bound elsewhere (``global``)."""
+    if isinstance(node, ast.Name):
+        return [node.id] if is_changed(node) else []
     if isinstance(node, ast.arg):
         return [node.arg]
     if isinstance(node, ast.alias):
         return [(node.asname or node.name).partition(".")[0]]
     if isinstance(node, Function | ast.ClassDef):
         return [node.name]
-    if isinstance(node, ast.ExceptHandler):
+    if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
         return [node.name] if node.name else []
     return list(node.names) if isinstance(node, ast.Global | ast.Nonlocal) else []
 

@@ -52,7 +52,7 @@ def kind_of(file: PythonFile, node: ast.expr | None, depth: int = 0) -> Kind | N
     if depth > _DEEPEST:
         return None
     if isinstance(node, ast.Name):
-        binding = binding_of(flow_of(file), node)
+        binding = binding_of(file.scopes, node)
         if binding is None:
             return None
         is_loop = binding.target is not None
@@ -63,14 +63,14 @@ def kind_of(file: PythonFile, node: ast.expr | None, depth: int = 0) -> Kind | N
         module, _, function = file.full_name(node.func).rpartition(".")
         if module == UTILS:
             return _MADE.get(function)
-        if is_name(node.func, "str") and flow_of(file).is_builtin(node.func):
+        if is_name(node.func, "str") and file.scopes.is_builtin(node.func):
             return Kind.TEXT
         holder = kind_of(file, node.func.value, depth + 1) if isinstance(node.func, ast.Attribute) else None
         if holder is Kind.REQUEST and name_of(node.func) in ("exec", "async_exec"):
             return Kind.COROUTINE if name_of(node.func) == "async_exec" else _answer(node)
         return _GIVEN.get((holder, name_of(node.func))) if holder else None
     if isinstance(node, ast.Await):
-        awaited = value_of(flow_of(file), node.value)
+        awaited = value_of(file.scopes, node.value)
         return _answer(awaited) if kind_of(file, awaited, depth + 1) is Kind.COROUTINE else None
     if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
         return _element(file, node.value, depth + 1)
@@ -89,13 +89,13 @@ def _answer(execution: ast.expr) -> Kind | None:
 
 def _element(file: PythonFile, holder: ast.expr, depth: int) -> Kind | None:
     """Return the kind of the elements of the requests, of the tensors of one, or of what a comprehension makes."""
-    flow = flow_of(file)
-    function = flow.function(holder)
-    if function is not None and function is flow.method("execute") and is_over(holder, requests_of(function)):
+    scopes = file.scopes
+    function = scopes.function(holder)
+    if function is not None and function is flow_of(file).method("execute") and is_over(holder, requests_of(function)):
         name = holder if isinstance(holder, ast.Name) else None
-        is_bound = name is not None and len(flow.binders(name)) > 1
+        is_bound = name is not None and len(scopes.binders(name)) > 1
         return Kind.REQUEST if name is not None and not is_bound else None
-    value = value_of(flow, holder)
+    value = value_of(scopes, holder)
     if isinstance(value, ast.ListComp | ast.GeneratorExp):
         return kind_of(file, value.elt, depth + 1)
     if isinstance(value, ast.Call) and name_of(value.func) in ("inputs", "output_tensors"):

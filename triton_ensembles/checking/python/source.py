@@ -13,7 +13,7 @@ from triton_ensembles.checking.fault import Edit, Place
 from triton_ensembles.checking.packages import packages_in
 from triton_ensembles.checking.python.imports import Import, imports_of
 from triton_ensembles.checking.python.nodes import dotted, is_main
-from triton_ensembles.checking.python.scope import may_bind
+from triton_ensembles.checking.python.scope import Scopes
 from triton_ensembles.checking.repository import Form, Model, Repository
 from triton_ensembles.checking.source_budget import PythonBudget
 
@@ -21,6 +21,7 @@ MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"
 _PATH = "sys.path"
 _ADDING = frozenset({"site.addsitedir", *(f"{_PATH}.{method}" for method in ("append", "extend", "insert"))})
+_DEEPEST = 32  # packages in each other
 _MOST_VERSIONS = 20  # of one model
 _MOST_FILES = 200  # of one model
 _MOST_COMPILED = 128 << 10  # bytes of a file; compiling takes longer than parsing, and tables of data need none
@@ -108,6 +109,10 @@ class PythonFile:
         return ".".join([self.names.get(first, first), *rest])
 
     @cached_property
+    def scopes(self) -> Scopes:
+        return Scopes(self.nodes)
+
+    @cached_property
     def imports(self) -> list[Import]:
         return list(imports_of(self.module, self.full_name)) if self.module else []
 
@@ -128,50 +133,62 @@ def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
 
 
 def _imported(model: Model, first: PythonFile) -> list[PythonFile]:
-    roots = [first.path.rpartition("/")[0], ""]  # sys.path of the stub: pb_stub.cc r24.10 StubSetup
-    packages = packages_in(model.repository, join(model.root, roots[0]))
-    installed = packages.modules if packages else frozenset()
-    prefix = f"{roots[0]}/"
-    files = {first.path: first}
-    waiting = [first]
-    while waiting and len(files) < _MOST_FILES:
-        for path in _imported_paths(waiting.pop(), roots):
-            if path.removeprefix(prefix).partition("/")[0].partition(".")[0] in installed:
-                continue
-            if path not in files and (file := _file(model, path)):
-                files[path] = file
-                waiting.append(file)
-    for file in files.values():
-        file.together.update(dict.fromkeys(files.values()))
-        file.own.update(_own_names(file, files, roots))
-    return list(files.values())
+    modules = _Modules(model, first)
+    files = modules.files
+    for file in files:  # which grows
+        file.own.update(modules.imported(file))
+    for file in files:
+        file.together.update(dict.fromkeys(files))
+    return files
 
 
-def _own_names(
-    file: PythonFile, files: dict[str, PythonFile], roots: list[str]
-) -> Iterator[tuple[str, tuple[PythonFile, str]]]:
-    """Yield what the imports of a file bind to the model's files; modules of Python come before those."""
+class _Modules:
+    """The model's files that its files import, each read once."""
 
-    def module(name: str, level: int) -> PythonFile | None:
-        if not level and name.partition(".")[0] in sys.stdlib_module_names:
+    def __init__(self, model: Model, first: PythonFile) -> None:
+        self.model = model
+        self.files = [first]
+        folder = first.path.rpartition("/")[0]
+        self._read: dict[str, PythonFile | None] = {first.path: first}
+        self._roots = [folder, ""]  # sys.path of the stub: pb_stub.cc r24.10 StubSetup
+        self._prefix = f"{folder}/"
+        packages = packages_in(model.repository, join(model.root, folder))
+        self._installed = packages.modules if packages else frozenset()
+
+    def imported(self, file: PythonFile) -> Iterator[tuple[str, tuple[PythonFile, str]]]:
+        """Yield what the imports of a file bind to the model's files; modules of Python come before those."""
+        for node in file.nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    if found := self._module(file, alias.name, 0):
+                        yield alias.asname or alias.name, (found, "")
+            elif isinstance(node, ast.ImportFrom):
+                holder = self._module(file, node.module or "", node.level)
+                for alias in node.names:
+                    inner = self._module(file, ".".join(filter(None, (node.module, alias.name))), node.level)
+                    is_bound = holder and holder.scopes.may_bind(holder.scopes.module, alias.name)
+                    if found := (holder if is_bound else inner or holder):
+                        yield alias.asname or alias.name, (found, "" if found is inner else alias.name)
+
+    def _module(self, file: PythonFile, name: str, level: int) -> PythonFile | None:
+        """Return the file of a module; the packages that it is in are read as well."""
+        parts = name.split(".")
+        if len(parts) > _DEEPEST or (not level and parts[0] in sys.stdlib_module_names):
             return None
-        inside = name.replace(".", "/")
-        places = (join(folder, inside) for folder in ([relative_folder(file.path, level)] if level else roots))
-        paths = (path for place in places for path in (f"{place}/__init__.py", f"{place.rstrip('/')}.py"))
-        return next((files[path] for path in paths if path in files), None)
+        folders = [relative_folder(file.path, level)] if level else self._roots
+        found = None
+        for end in range(1, len(parts) + 1):
+            places = [join(folder, "/".join(parts[:end])).rstrip("/") for folder in folders]
+            files = map(self._file, (path for place in places for path in (f"{place}/__init__.py", f"{place}.py")))
+            found = next(filter(None, files), None)
+        return found
 
-    for node in file.nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if found := module(alias.name, 0):
-                    yield alias.asname or alias.name, (found, "")
-        elif isinstance(node, ast.ImportFrom):
-            holder = module(node.module or "", node.level)
-            for alias in node.names:
-                inner = module(".".join(filter(None, (node.module, alias.name))), node.level)
-                if found := holder or inner:
-                    is_module = inner and not (holder and may_bind(holder.module or ast.Module([], []), alias.name))
-                    yield alias.asname or alias.name, (inner, "") if inner and is_module else (found, alias.name)
+    def _file(self, path: str) -> PythonFile | None:
+        is_installed = path.removeprefix(self._prefix).partition("/")[0].partition(".")[0] in self._installed
+        if path not in self._read and len(self.files) < _MOST_FILES:
+            file = self._read[path] = None if is_installed else _file(self.model, path)
+            self.files += [file] if file else []
+        return self._read.get(path)
 
 
 def every_file(model: Model) -> Iterator[PythonFile]:
@@ -226,25 +243,6 @@ def _adds(file: PythonFile) -> bool:
 def _is_deeper(model: Model, package: str) -> bool:
     names = (entry.path.rpartition("/")[2].partition(".")[0] for entry in model.tree.members)
     return package in model.repository.once("*names of modules", lambda: set(names))
-
-
-def _imported_paths(file: PythonFile, roots: list[str]) -> Iterator[str]:
-    for node in file.nodes:
-        names: list[str] = []
-        folders = roots
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" if node.module else alias.name for alias in node.names]
-            if node.level:
-                folders = [relative_folder(file.path, node.level)]
-        for name in names:
-            parts = name.split(".")[:32]
-            for folder in folders:
-                for end in range(1, len(parts) + 1):
-                    path = join(folder, "/".join(parts[:end]))
-                    yield f"{path}.py"
-                    yield f"{path}/__init__.py"
 
 
 def relative_folder(path: str, level: int) -> str:

@@ -4,7 +4,6 @@ import ast
 from contextlib import suppress
 from functools import lru_cache
 
-from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.nodes import is_changed, method_of
 from triton_ensembles.checking.python.source import PythonFile
 from triton_ensembles.checking.repository import Model, Repository
@@ -34,14 +33,14 @@ def needs_result(file: PythonFile, call: ast.Call, has_unread: bool) -> bool:
 
     It is used at once, or only so; or it is never compared, and there is an input that nothing reads (``has_unread``).
     """
-    flow = flow_of(file)
-    parent = flow.parents.get(call)
+    scopes = file.scopes
+    parent = scopes.parents.get(call)
     if isinstance(parent, ast.Attribute | ast.Subscript):
         return True
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return isinstance(parent, ast.Call) and has_unread
-    names = flow.names(flow.function(call), parent.targets[0].id)
-    uses = [flow.parents.get(name) for name in names if not is_changed(name)]
+    names = scopes.names(scopes.function(call), parent.targets[0].id)
+    uses = [scopes.parents.get(name) for name in names if not is_changed(name)]
     expected = ast.Attribute | ast.Subscript | ast.Call if has_unread else ast.Attribute | ast.Subscript
     return bool(uses) and all(isinstance(use, expected) for use in uses)
 

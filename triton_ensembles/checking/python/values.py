@@ -7,8 +7,7 @@ from itertools import product
 from typing import TypeAlias, TypeGuard
 
 from triton_ensembles.checking.python.bindings import assigned, binding_of
-from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.nodes import Function, is_changed, is_name, method_of, name_of
+from triton_ensembles.checking.python.nodes import is_changed, is_name, method_of, name_of
 from triton_ensembles.checking.python.source import PythonFile
 
 _MOST = 256  # values of an expression
@@ -25,20 +24,13 @@ class Values:
     """The values that the names of one file are bound to; None stands for what is not known."""
 
     def __init__(self, file: PythonFile) -> None:
-        self._flow = flow_of(file)
-        self._attributes: dict[str, list[ast.expr | None]] = {}  # of all objects: self.name, Class.name
+        self._scopes = file.scopes
         self._filled: set[str] = set()  # names and attributes whose lists and dictionaries are changed where they are
         for node in file.nodes:
             if isinstance(node, ast.Subscript) and is_changed(node):
                 self._filled.add(name_of(node.value))
             elif isinstance(node, ast.Call) and method_of(node) in _CHANGING:
                 self._filled.add(name_of(node.func.value))  # type: ignore[attr-defined]
-            elif is_changed(node) and (isinstance(node, ast.Attribute) or self._is_of_class(node)):
-                self._attributes.setdefault(name_of(node), []).append(assigned(self._flow, node))
-
-    def _is_of_class(self, node: ast.AST) -> bool:
-        scopes = (parent for parent, _ in self._flow.above(node) if isinstance(parent, Function | ast.ClassDef))
-        return isinstance(next(scopes, None), ast.ClassDef)
 
     def texts(self, node: ast.expr | None) -> tuple[str, ...] | None:
         """Return all the texts that an expression is, one after the other; None when they are not known."""
@@ -55,7 +47,7 @@ class Values:
             return self._joined(node.values, depth)
         if isinstance(node, ast.FormattedValue):
             return self._values(node.value, depth + 1) if node.conversion == -1 and node.format_spec is None else None
-        binding = binding_of(self._flow, node) if isinstance(node, ast.Name) else None
+        binding = binding_of(self._scopes, node) if isinstance(node, ast.Name) else None
         if binding and binding.target is not None:
             return self._of_variable(binding.target, binding.value, node, depth)
         bound = self._bound(node)
@@ -64,10 +56,11 @@ class Values:
     def _bound(self, node: ast.expr) -> ast.expr | None:
         """Return what a name, or an attribute that is set once, stands for; None for whatever else."""
         if isinstance(node, ast.Name):
-            binding = binding_of(self._flow, node)
+            binding = binding_of(self._scopes, node)
             return binding.value if binding and binding.target is None else None
-        values = self._attributes.get(node.attr, []) if isinstance(node, ast.Attribute) else []
-        return values[0] if len(values) == 1 else None
+        name = node.attr if isinstance(node, ast.Attribute) else ""
+        setters = [*self._scopes.attributes.get(name, ()), *self._scopes.members.get(name, ())]
+        return assigned(self._scopes, setters[0]) if len(setters) == 1 else None
 
     def _joined(self, parts: list[ast.expr], depth: int) -> list[Value] | None:
         choices: list[list[Value]] = []

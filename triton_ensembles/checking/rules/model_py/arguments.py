@@ -87,5 +87,5 @@ def _of_error(file: PythonFile, call: ast.Call, function: str) -> Misuse | None:
 def _is_exception(file: PythonFile, node: ast.expr) -> bool:
     """Return whether it is the ``e`` of ``except … as e``."""
     flow = flow_of(file)
-    handlers = (parent for parent, _ in flow.above(node) if isinstance(parent, ast.ExceptHandler))
-    return isinstance(node, ast.Name) and any(flow.binders(node) == [each] for each in handlers)
+    handlers = (parent for parent, _ in flow.scopes.above(node) if isinstance(parent, ast.ExceptHandler))
+    return isinstance(node, ast.Name) and any(flow.scopes.binders(node) == [each] for each in handlers)

@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.definitions import CLASS
+from triton_ensembles.checking.python.definitions import CLASS, lineage_of
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.nodes import Function, defined_names, is_changed, is_name, name_of
+from triton_ensembles.checking.python.nodes import Function, bound_names, is_changed, is_name, name_of
 from triton_ensembles.checking.python.source import PythonFile, model_files
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import nearest, suggestion
@@ -34,9 +34,9 @@ def model_py_method_name(model: Model) -> Iterator[Finding]:
 
 
 def _misspelt(file: PythonFile) -> Iterator[tuple[Function, str]]:
-    flow = flow_of(file)
-    missing = [name for name in _CALLED if flow.method(name) is None]
-    for model_class in flow.lineage[:1] if flow.has_plain_bases else ():  # other bases may call such methods
+    missing = [name for name in _CALLED if flow_of(file).method(name) is None]
+    lineage, is_whole = lineage_of(file)
+    for _, model_class in lineage[:1] if is_whole else ():  # other bases may call such methods
         for node in model_class.body:
             if not isinstance(node, Function) or node.decorator_list:
                 continue
@@ -71,21 +71,20 @@ def model_py_attribute(model: Model) -> Iterator[Finding]:
 
 def _unset(file: PythonFile, without: set[Function]) -> list[tuple[PythonFile, ast.Attribute]]:
     """Return the first uses in execute of attributes that nothing sets, leaving out some methods, with their files."""
-    flow = flow_of(file)
-    execute = flow.method("execute")
+    execute = flow_of(file).method("execute")
     if execute is None or len(execute.args.args) < 2 or not _is_whole(file):  # see model-py-execute-arguments
         return []
     known = _own_names(file, without)
     uses: dict[str, tuple[PythonFile, ast.Attribute]] = {}
-    for home in flow.homes:
-        inner = flow_of(home)
+    classes = {part.node for part in lineage_of(file)[0]}
+    for home in {part.file: None for part in lineage_of(file)[0]}:
         for node in home.nodes:
             if not isinstance(node, ast.Attribute) or is_changed(node) or node.attr in uses:
                 continue
             if is_name(node.value, "self") and node.attr not in known and not hasattr(object, node.attr):
-                function = inner.function(node)
-                is_own = function is not None and inner.parents.get(function) in flow.lineage
-                if is_own and inner.when(node, loops_run=True) is When.REQUEST:
+                function = home.scopes.function(node)
+                is_own = function is not None and home.scopes.parents.get(function) in classes
+                if is_own and flow_of(home).when(node, loops_run=True) is When.REQUEST:
                     uses[node.attr] = (home, node)
     return list(uses.values())
 
@@ -94,14 +93,10 @@ def _own_names(file: PythonFile, without: set[Function] | None = None) -> set[st
     """Return all attributes that the model's files set on whatever object, and what its classes define."""
     names: set[str] = set()
     for part in file.together:
-        flow = flow_of(part)
-        changed = (node for node in part.nodes if isinstance(node, ast.Attribute) and is_changed(node))
-        names |= {node.attr for node in changed if not without or flow.function(node) not in without}
-        for node in (node for own in flow.lineage if own in flow.parents for node in ast.walk(own)):
-            if isinstance(node, Function | ast.ClassDef):
-                names.add(node.name)
-            elif isinstance(node, ast.Name | ast.alias) and flow.function(node) is None:
-                names.add(node.id if isinstance(node, ast.Name) else node.asname or node.name)
+        changed = (node for nodes in part.scopes.attributes.values() for node in nodes)
+        names |= {node.attr for node in changed if not without or part.scopes.function(node) not in without}
+    for home, own in lineage_of(file)[0]:
+        names |= home.scopes.bound_in(own) or set()
     return names
 
 
@@ -112,11 +107,11 @@ def _sets(method: Function, name: str) -> bool:
 
 def _is_whole(file: PythonFile) -> bool:
     """Return whether the class is complete in its files, and sets its attributes only as one sees them."""
-    flow = flow_of(file)
-    if not flow.has_plain_bases or any(node.decorator_list or node.keywords for node in flow.lineage):
+    lineage, is_whole = lineage_of(file)
+    if not is_whole or any(node.decorator_list or node.keywords for _, node in lineage):
         return False
-    nodes = [(flow_of(home), node) for home in flow.homes for node in home.nodes]
-    selves = (inner.parents.get(node) for inner, node in nodes if is_name(node, "self"))
+    nodes = [(home, node) for home in {part.file: None for part in lineage} for node in home.nodes]
+    selves = (home.scopes.parents.get(node) for home, node in nodes if is_name(node, "self"))
     is_passed = any(not isinstance(parent, ast.Attribute) for parent in selves)  # somebody else may set attributes
-    names = {name for _, node in nodes for name in (name_of(node), *defined_names(node))}
+    names = {name for _, node in nodes for name in (name_of(node), *bound_names(node))}
     return not is_passed and not names & _HIDDEN

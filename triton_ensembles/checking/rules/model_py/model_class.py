@@ -14,7 +14,6 @@ from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_changed, is_function, name_of, positional, takes
-from triton_ensembles.checking.python.scope import may_bind
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files, unread_files
 from triton_ensembles.checking.rule import (
     Destination,
@@ -86,7 +85,7 @@ def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Fi
 )
 def model_py_no_class(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
-        if file.module is None or may_bind(file.module, CLASS):
+        if file.module is None or file.scopes.may_bind(file.module, CLASS):
             continue
         classes = {node.name: node for node in file.module.body if isinstance(node, ast.ClassDef)}
         executing = (
@@ -123,17 +122,18 @@ def python_unread(repository: Repository) -> Iterator[Finding]:
 )
 def model_py_no_execute(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
-        lineage = flow_of(file).lineage
-        if not flow_of(file).has_plain_bases or any(base.keywords or base.decorator_list for base in lineage):
+        lineage, is_whole = lineage_of(file)
+        if not is_whole or any(base.keywords or base.decorator_list for _, base in lineage):
             continue  # they may bring execute
         put = (is_changed(node) and name_of(node) == "execute" for part in file.together for node in part.nodes)
         is_set = any(put) or any(flow_of(part).is_used("setattr") for part in file.together)
-        if is_set or any(may_bind(base, "execute") for base in lineage):
+        if is_set or any(home.scopes.may_bind(base, "execute") for home, base in lineage):
             continue
-        methods = [method.name for method in lineage[0].body if isinstance(method, Function)]
+        own = lineage[0].node
+        methods = [method.name for method in own.body if isinstance(method, Function)]
         effect = "the model loads, and every request fails: does not implement `execute` method"
         cure = suggestion("execute", methods, "rename {} to execute") or "write def execute(self, requests):"
-        yield Finding(file.place(lineage[0]), f"{CLASS} has no method execute", effect, cure)
+        yield Finding(file.place(own), f"{CLASS} has no method execute", effect, cure)
 
 
 @rule(
@@ -144,16 +144,17 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
 )
 def model_py_abstract(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
-        lineage = flow_of(file).lineage
-        bases = {name_of(base) for node in lineage for base in (*node.bases, *(key.value for key in node.keywords))}
-        if not bases & {"ABC", "ABCMeta"} or any(node.decorator_list for node in lineage):
+        lineage, _ = lineage_of(file)
+        bases = {name_of(base) for _, node in lineage for base in (*node.bases, *(key.value for key in node.keywords))}
+        if not bases & {"ABC", "ABCMeta"} or any(node.decorator_list for _, node in lineage):
             continue
-        for place, node in enumerate(lineage):
-            abstract = (part for part in node.body if isinstance(part, Function) and _is_abstract(part))
-            for method in (part for part in abstract if not any(may_bind(own, part.name) for own in lineage[:place])):
-                message = f"{CLASS} has no method {method.name}, which is abstract in {node.name}"
-                effect = f"{When.LOAD.effect}: TypeError: Can't instantiate abstract class {CLASS}"
-                yield Finding(file.place(lineage[0]), message, effect, f"write def {method.name} in {CLASS}")
+        for place, (_, node) in enumerate(lineage):
+            for method in (part for part in node.body if isinstance(part, Function) and _is_abstract(part)):
+                if not any(home.scopes.may_bind(own, method.name) for home, own in lineage[:place]):
+                    message = f"{CLASS} has no method {method.name}, which is abstract in {node.name}"
+                    effect = f"{When.LOAD.effect}: TypeError: Can't instantiate abstract class {CLASS}"
+                    cure = f"write def {method.name} in {CLASS}"
+                    yield Finding(file.place(lineage[0].node), message, effect, cure)
 
 
 def _is_abstract(method: Function) -> bool:
@@ -243,6 +244,6 @@ def _methods(model: Model, name: str) -> Iterator[tuple[PythonFile, Function]]:
     """Yield the methods of this name, each with its file: of the nearest class that has any."""
     for first in model_files(model):
         for home, node in lineage_of(first)[0]:
-            if isinstance(node, ast.ClassDef) and may_bind(node, name):
+            if home.scopes.may_bind(node, name):
                 yield from ((home, method) for method in node.body if is_function(method, name))
                 break

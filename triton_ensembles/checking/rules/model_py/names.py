@@ -69,7 +69,7 @@ def model_py_undefined_name(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
         flow = flow_of(file)
         for node, defined in _undefined_names(file):
-            function = flow.function(node)
+            function = flow.scopes.function(node)
             if node.id == "requests" and function and function.name == "execute" and len(function.args.args) < 2:
                 continue  # model-py-execute-arguments: it does not take them
             when = flow.when(node)
@@ -184,10 +184,11 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
 
 def _runs_at_import(file: PythonFile, node: ast.AST, evaluated: frozenset[ast.Name]) -> bool:
     """Return whether a node of model.py runs while the file is imported, as annotations do."""
-    flow = flow_of(file)
-    is_inside = any(isinstance(parent, Function) and flow.in_body(child, parent) for parent, child in flow.above(node))
+    scopes = file.scopes
+    above = scopes.above(node)
+    is_inside = any(isinstance(parent, Function) and scopes.in_body(child, parent) for parent, child in above)
     names = {part for part in ast.walk(node) if isinstance(part, ast.Name)}
-    return flow.when(node) is When.LOAD and not is_inside and bool(evaluated) and names <= evaluated
+    return flow_of(file).when(node) is When.LOAD and not is_inside and bool(evaluated) and names <= evaluated
 
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:

@@ -87,7 +87,7 @@ def _misused(file: PythonFile, node: ast.Attribute) -> Misuse | None:
     if kind is None or kind not in _KNOWN:
         return None
     if node.attr in _KNOWN[kind]:
-        parent = flow_of(file).parents.get(node)
+        parent = file.scopes.parents.get(node)
         is_asked = isinstance(parent, ast.BoolOp | ast.UnaryOp | ast.Assert) or getattr(parent, "test", None) is node
         if kind not in _OF_TRITON or not is_asked:
             return None

@@ -61,7 +61,7 @@ def _read_path(file: PythonFile, call: ast.Call, name: str) -> ast.expr | None:
     """Return the path that a call reads; None when it may write, or reads nothing."""
     if isinstance(call.func, ast.Attribute) and call.func.attr in ("read_text", "read_bytes"):
         return call.func.value
-    if name in _OPENING or (name == "open" and flow_of(file).is_builtin(call.func)):
+    if name in _OPENING or (name == "open" and file.scopes.is_builtin(call.func)):
         node = argument(call, 1, "mode")
         mode = "r" if node is None else text_of(file, node) or ""
         is_hidden = any(keyword.arg in (None, "opener") for keyword in call.keywords)

@@ -4,12 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.python.definitions import is_bound_once
 from triton_ensembles.checking.python.examples import initializing_with_labels
 from triton_ensembles.checking.python.expected import is_expected
 from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.nodes import dotted, is_changed
-from triton_ensembles.checking.python.scope import bound_names
+from triton_ensembles.checking.python.nodes import dotted
 from triton_ensembles.checking.python.source import (
     UTILS,
     PythonFile,
@@ -79,7 +77,7 @@ def model_py_own_name(model: Model) -> Iterator[Finding]:
                 error = f"AttributeError: module has no attribute '{name}'"
             cure = suggestion(name, known) or "define it there, or correct the name"
             yield Finding(file.place(node), f"{target.path} has no '{name}'", f"{when.effect}: {error}", cure)
-        names = bound_names(file.module) if file.module and file.path.endswith(f"{UTILS}.py") else None
+        names = file.scopes.bound_in(file.module) if file.module and file.path.endswith(f"{UTILS}.py") else None
         for name in _OF_STUB if names is not None else ():
             if name not in (names or ()):
                 message = f"this file takes the place of Triton's own module, and it has no '{name}'"
@@ -99,17 +97,15 @@ def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str, PythonFile]]:
         elif isinstance(node, ast.Attribute) and not node.attr.startswith("__"):
             name = dotted(node.value)
             target, inner = file.own.get(name, (file, ""))
-            if target is not file and not inner and is_bound_once(file, name.partition(".")[0]):
+            if target is not file and not inner and len(file.scopes.everywhere(name.partition(".")[0])) == 1:
                 yield node, node.attr, target
 
 
 def _names(model: Model, file: PythonFile, target: PythonFile) -> set[str] | None:
     """Return all names that a file may have, the modules of its folder among them; None when they may be any."""
-    bound = bound_names(target.module) if target.module else None
+    bound = target.scopes.bound_in(target.module) if target.module else None
     if bound is None or target.path.endswith(f"{UTILS}.py"):  # the stub adds names to Triton's module
         return None
-    nodes = [node for part in file.together for node in part.nodes]
-    names = {node.attr for node in nodes if isinstance(node, ast.Attribute) and is_changed(node)}
-    names |= {name for node in target.nodes if isinstance(node, ast.Global) for name in node.names}
+    names = {name for part in file.together for name in part.scopes.attributes}
     is_package = target.path.endswith("/__init__.py")
     return {*bound, *names, *(modules_in(model, relative_folder(target.path, 1)) if is_package else ())}

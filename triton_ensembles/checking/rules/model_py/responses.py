@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from triton_ensembles.checking.python.bindings import elements_of, value_of
+from triton_ensembles.checking.python.bindings import appending, elements_of, value_of
 from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.checking.python.execute import executes, gives_away, gives_none
 from triton_ensembles.checking.python.flow import When, flow_of, may_end_before
@@ -131,11 +131,11 @@ def _returned_by(file: PythonFile, execute: Function, node: ast.AST) -> Returned
 def _returned(file: PythonFile, execute: Function, node: ast.expr) -> Returned | None:
     """Return the form of an expression, None when it is not known."""
     flow = flow_of(file)
-    value = value_of(flow, node)
+    value = value_of(flow.scopes, node)
     if isinstance(value, ast.List | ast.ListComp):
-        uses = flow.names(execute, node.id) if isinstance(node, ast.Name) else []
-        others = [use for use in uses if not (is_changed(use) or flow.appending(use) or use is node)]
-        elements = None if others else elements_of(flow, node)
+        uses = flow.scopes.names(execute, node.id) if isinstance(node, ast.Name) else []
+        others = [use for use in uses if not (is_changed(use) or appending(flow.scopes, use) or use is node)]
+        elements = None if others else elements_of(flow.scopes, node)
         if elements is None:
             return _LIST  # filled in some other way
         wrong = [_wrong(file, element) for element in elements]
@@ -147,7 +147,7 @@ def _returned(file: PythonFile, execute: Function, node: ast.expr) -> Returned |
         if _is_of_none(file, value):
             words = f"None, which is all that {name_of(value.func)} returns: None in place of a response"
             return Returned(words, _UNANSWERED)
-        if name in _NO_LISTS and flow_of(file).is_builtin(value.func):
+        if name in _NO_LISTS and file.scopes.is_builtin(value.func):
             return Returned(f"what {name}() makes")
     kind = kind_of(file, value)
     return _LIST if kind is Kind.LIST else Returned(kind) if kind else None
