@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from triton_ensembles.checking.completed import completed, may_have_more_tensors
+from triton_ensembles.checking.completed import CompletedModel, completed, may_have_more_tensors
 from triton_ensembles.checking.fault import Edit, Finding
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.text.unknown import UnknownValueError
@@ -24,10 +24,9 @@ class Step(NamedTuple):
 
     @property
     def configured(self) -> Model | None:
-        """The model as Triton completes it, if it has a config.pbtxt; without one it gets its own fault."""
-        if self.model is None or not self.model.has_config:
-            return None
-        return completed(self.model)
+        """The model as Triton completes it, if that is known; without a config.pbtxt it has its own fault."""
+        model = completed(self.model) if self.model else None
+        return model if model and (model.has_config or isinstance(model, CompletedModel)) else None
 
 
 def steps(model: Model) -> tuple[Step, ...]:

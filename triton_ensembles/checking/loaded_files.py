@@ -18,10 +18,12 @@ ONNX_IN_FOLDER = ONNX.file  # onnxruntime_backend r24.10 onnxruntime.cc LoadMode
 
 
 def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
-    """The path, within the model's folder, of the file that the backend loads of each version that is served. A file
-    that is not there is left out, another rule is about it, and so is one that the build makes."""
+    """The path, within the model's folder, of the file that the backend loads of each version that is served, also
+    without a config.pbtxt. A file that is not there is left out, another rule is about it, and so is one that the build
+    makes."""
     config, backend = model.config, model.backend
-    if not model.has_config or not backend.file or model.is_ensemble or config.cc_model_filenames:
+    is_left_out = model.repository.builds and not model.has_config
+    if is_left_out or not backend.file or model.is_ensemble or config.cc_model_filenames:
         return
     for number in model.served_versions:
         path = join(model.versions[number], backend.file)

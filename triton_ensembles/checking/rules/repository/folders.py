@@ -2,18 +2,34 @@
 
 from collections.abc import Iterator
 
+from google.protobuf import text_format
+
 from triton_ensembles.archive.tree import Kind
+from triton_ensembles.checking.completed import CompletedModel, completed
 from triton_ensembles.checking.config_file import is_near_config
 from triton_ensembles.checking.ensemble_steps import step_names, steps
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Repository, Server, rule, warning
+from triton_ensembles.checking.rule import (
+    Destination,
+    Example,
+    Finding,
+    Form,
+    Model,
+    Repository,
+    Server,
+    Severity,
+    rule,
+    warning,
+)
 from triton_ensembles.checking.sagemaker import is_packed
+from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.backends import BACKENDS
-from triton_ensembles.triton.model_config import CONFIG
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig
 
 SOURCE = "core r24.10 model_repository_manager.cc Poll, InitializeModelInfo; measured on 2.51.0"
 GOOD = python_model()
 NOT_READ = "failed to open text file for read"
+_BY_DEFAULT = "by default, as on SageMaker; with --disable-auto-complete-config it refuses the model"
 # Made by tools, which make them again: they are deleted, or kept elsewhere.
 _OF_TOOLS = {
     "__pycache__": "delete it, and start Python there with PYTHONDONTWRITEBYTECODE=1",
@@ -39,18 +55,25 @@ def config_misnamed(model: Model) -> Iterator[Finding]:
 
 @rule(
     "Every folder of a repository is a model",
+    source=f"{SOURCE}; server r24.10 src/sagemaker_server.cc",
     bad=Example(GOOD, beside={"bad_docs/README.md": "Our models.\n"}),
+    lower=Severity.WARNING,
     server=Server.UNTESTED,  # here: the tests load single models; test_folders.py loads the whole repository
 )
 def folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
-    if model.repository.form is not Form.FOLDER or is_packed(model.repository, destination) or not _is_stray(model):
-        return
-    if any(name.startswith(f"{model.folder}/") for name in step_names(model.repository)):
-        return  # step-model-missing: it is a folder of models
+    """Yield a warning for what is packed beside an ensemble: SageMaker's front end loads no other folder."""
+    repository, steps_of_ensembles = model.repository, step_names(model.repository)
     lacks = "a version folder" if not model.versions else "a model file in its version folder"
     message = f"this folder is not a model: it has neither a {CONFIG} nor {lacks}"
-    effect = "unless the server runs in explicit mode, it does not start: failed to load all models"
-    yield Finding(model.place(), message, effect, _OF_TOOLS.get(model.folder, "move it out of the repository"))
+    if repository.builds or not _is_stray(model):
+        return
+    if is_packed(repository, destination):
+        if steps_of_ensembles and model.folder not in steps_of_ensembles:  # sagemaker-no-ensemble, step-not-a-model
+            effect = "SageMaker ignores it beside an ensemble; a tritonserver in its default mode does not start"
+            yield Finding(model.place(), message, effect, "leave it out of the archive", Severity.WARNING)
+    elif not any(name.startswith(f"{model.folder}/") for name in steps_of_ensembles):  # step-model-missing
+        effect = "unless the server runs in explicit mode, it does not start: failed to load all models"
+        yield Finding(model.place(), message, effect, _OF_TOOLS.get(model.folder, "move it out of the repository"))
 
 
 @warning(
@@ -61,17 +84,6 @@ def config_outside(repository: Repository) -> Iterator[Finding]:
         message = "this config.pbtxt is beside the models, not in the folder of one"
         cure = f"move it into a folder of its own: NAME/{CONFIG}, with a version folder NAME/1/"
         yield Finding(repository.place(CONFIG), message, "Triton does not read it: no model comes of it", cure)
-
-
-@warning("Every folder of an archive is a model", source="server r24.10 src/sagemaker_server.cc; measured on 2.51.0")
-def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
-    if not is_packed(model.repository, destination) or not _is_stray(model):
-        return
-    steps_of_ensembles = step_names(model.repository)
-    if steps_of_ensembles and model.folder not in steps_of_ensembles:  # sagemaker-no-ensemble, step-not-a-model
-        message = f"this folder is not a model: it has neither a {CONFIG} nor a version folder with a model file"
-        effect = "SageMaker ignores it beside an ensemble; a tritonserver in its default mode does not start through it"
-        yield Finding(model.place(), message, effect, "leave it out of the archive")
 
 
 @rule(
@@ -88,17 +100,43 @@ def step_not_a_model(model: Model, destination: Destination) -> Iterator[Finding
             yield Finding(model.at(*item.path, "model_name"), message, effect, f"write {step.folder}/{CONFIG}")
 
 
-@warning("Every model has a config.pbtxt", bad=Example(None, {"1/model.py": IDENTITY}), words=NOT_READ)
+@rule(
+    "Every model has a config.pbtxt",
+    source=f"{SOURCE}; backends r24.10 AutoCompleteConfig",
+    severity=Severity.WARNING,
+    lower=Severity.NOTE,
+    bad=Example(None, {"1/model.py": IDENTITY}),
+    words=NOT_READ,
+)
 def model_without_config(model: Model) -> Iterator[Finding]:
+    """Yield a note where the ONNX file says all, and an error where a backend completes nothing of what it needs."""
     if model.has_config or not _is_loadable(model) or misnamed_config(model):
         return
     if model.repository.builds and model.folder in step_names(model.repository):
         return  # step-not-a-model reports it
-    effect = "a server that completes configs (as on SageMaker) asks the backend for it; another refuses the model"
+    backend, whole = model.backend.name, completed(model)
+    message = f"this model has no {CONFIG}, so its inputs and outputs are not checked"
+    effect, severity = f"Triton asks the {backend} backend for them {_BY_DEFAULT}", None
+    written = f'write {model.folder}/{CONFIG}: backend: "{backend}", max_batch_size, input and output'
+    cure = f"{written}; or copy GET /v2/models/<name>/config of a running server, the completed configuration"
     if model.repository.builds:
         effect = "the build leaves it out"
-    cure = "write one: GET /v2/models/<name>/config of a running server prints the completed configuration"
-    yield Finding(model.place(), "this model has no config.pbtxt, so nothing of it can be checked", effect, cure)
+    elif isinstance(whole, CompletedModel):
+        names = listed(tensor.name for tensor in (*whole.config.input, *whole.config.output))
+        message = f"this model has no {CONFIG}: Triton takes {names} from its file"
+        effect, severity = f"it does so {_BY_DEFAULT}", Severity.NOTE
+        cure = f"write {model.folder}/{CONFIG} as Triton completes it: {_in_one_line(whole.config, backend)}"
+    elif backend == "pytorch":
+        effect = f"the {backend} backend completes none, and Triton refuses the model: it must contain at least one"
+        cure, severity = written, Severity.ERROR
+    yield Finding(model.place(), message, effect, cure, severity)
+
+
+def _in_one_line(config: ModelConfig, backend: str) -> str:
+    whole = ModelConfig(backend=backend)
+    whole.MergeFrom(config)
+    whole.ClearField("name")
+    return str(text_format.MessageToString(whole, as_one_line=True))
 
 
 def misnamed_config(model: Model) -> str | None:
