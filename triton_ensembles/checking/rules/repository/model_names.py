@@ -23,11 +23,13 @@ from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS
 
 SOURCE = 'python_backend r24.10 stub_launcher.cc: bash -c "exec <stub> <path> … <name>"; measured on 2.51.0'
 # What a shell does not take as it stands: separators, quotes, redirections, comments, variables and braces to expand.
-SHELL_SYNTAX = re.compile(
+_SHELL_SYNTAX = re.compile(
     r"""[ \t\n'"`\\&;|<>()]|\A\#|\$[A-Za-z0-9_@*\#?$!({-]"""
     r"""|\{[^{}]*,[^{}]*\}|\{(?:-?\d+\.\.-?\d+|[A-Za-z]\.\.[A-Za-z])(?:\.\.-?\d+)?\}"""
 )
-STUBS_WITHOUT_SHELL = (25, 8)
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_ENCODING = "stubs of Python models do not start: UnicodeEncodeError: 'ascii' codec can't encode character"
+_STUBS_WITHOUT_SHELL = (25, 8)
 _SAFE = "use letters, digits, '.', '-' and '_'"
 _RENAME = f"rename the folder (and model_name in ensembles): {_SAFE}"
 
@@ -43,35 +45,24 @@ def _is_named_python(model: Model) -> bool:
     return named and model.is_python
 
 
-def _shell_syntax(model: Model) -> re.Match[str] | None:
-    return SHELL_SYNTAX.search(model.folder) if _is_named_python(model) else None
+def _has_odd_name(model: Model) -> bool:
+    """Return whether :func:`python_model_name` reports the model."""
+    return any(python_model_name.find(model))
 
 
 @rule(
-    "The name of a Python model has no blanks, quotes or other syntax of a shell",
+    "The name of a Python model is ASCII, and has no blanks, quotes or other syntax of a shell",
+    source=f"{SOURCE}: the stub decodes file names as ASCII, whatever LANG, LC_ALL and PYTHONUTF8 say",
     bad=_named("scale, then shift"),
     good=_named("scale_then_shift"),
     server=Server.DIES,
 )
 def python_model_name(model: Model) -> Iterator[Finding]:
-    if match := _shell_syntax(model):
+    match = _SHELL_SYNTAX.search(model.folder) or _NOT_ASCII.search(model.folder)
+    if match and _is_named_python(model):
         message = f"the name of this Python model contains {match.group()!r}"
         effect = f"Triton starts its stub by a shell command that has the name in it: {WAITS}"
-        yield Finding(model.place(), message, effect, _RENAME)
-
-
-@rule(
-    "The name of a Python model is ASCII",
-    source="measured on 2.51.0: the stub decodes file names as ASCII, whatever LANG, LC_ALL and PYTHONUTF8 say",
-    bad=_named("détecteur"),
-    good=_named("detecteur"),
-    words="UnicodeEncodeError: 'ascii' codec can't encode character",
-)
-def python_model_name_ascii(model: Model) -> Iterator[Finding]:
-    strange = next((letter for letter in model.folder if not letter.isascii()), None)
-    if strange and _is_named_python(model) and not _shell_syntax(model):
-        message = f"the name of this Python model contains {strange!r}, which is not ASCII"
-        yield Finding(model.place(), message, cure=_RENAME)
+        yield Finding(model.place(), message, effect if match.group().isascii() else _ENCODING, _RENAME)
 
 
 @warning(
@@ -83,11 +74,10 @@ def python_model_name_ascii(model: Model) -> Iterator[Finding]:
 )
 def python_model_name_future(model: Model, destination: Destination) -> Iterator[Finding]:
     match = SHELL_CHARACTERS.search(model.folder)
-    if match and _is_named_python(model) and model.folder.isascii() and not _shell_syntax(model):
-        since = "" if destination.release >= STUBS_WITHOUT_SHELL else " since release 25.08"
+    if match and _is_named_python(model) and not _has_odd_name(model):
         older = ", and for older ones it is a pattern that may match other folders" if match.group() in "*?[" else ""
         message = f"the name of this Python model contains {match.group()!r}"
-        effect = f"Triton refuses it{since} (Invalid stub name){older}"
+        effect = f"Triton refuses it{_since(destination)} (Invalid stub name){older}"
         yield Finding(model.place(), message, effect, _RENAME)
 
 
@@ -102,68 +92,48 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
     strange = re.search(r"[^A-Za-z0-9_.~-]", model.folder)
     if not strange or model.repository.form is not Form.FOLDER or model.repository.is_one_model:
         return
-    if model.is_python and (
-        not model.folder.isascii() or SHELL_CHARACTERS.search(model.folder) or _shell_syntax(model)
-    ):
-        return  # the rules above report it
     if model.folder in step_names(model.repository):
         return
+    if _has_odd_name(model) or (model.is_python and SHELL_CHARACTERS.search(model.folder)):
+        return  # the rules above report it
     message = f"the name of this model contains {strange.group()!r}, which clients escape in a URL"
     effect = "only gRPC clients reach it: over HTTP, Triton answers 400, Request for unknown model"
     yield Finding(model.place(), message, effect, f"rename the folder: {_SAFE}")
 
 
-@warning("The path of a repository with Python models has no blanks, quotes or other syntax of a shell")
-def repository_path_in_shell(repository: Repository) -> Iterator[Finding]:
-    """Look only at a folder that Triton reads: an archive is unpacked elsewhere, and ``build/`` has no such path."""
-    path = str(repository.path.resolve() if repository.is_one_model else repository.path.resolve() / "_")
-    folder = path.rpartition("/")[0]
-    if repository.form is not Form.FOLDER or not _has_python(repository):
-        return
-    match = SHELL_SYNTAX.search(folder) or re.search(r"[^\x00-\x7f]", folder)
-    if match:
-        message = f"the path of this repository contains {match.group()!r}: {folder}"
-        effect = f"Triton starts the stubs of Python models by a shell command that has the path in it: {WAITS}"
-        if not match.group().isascii():
-            effect = "stubs of Python models do not start: UnicodeEncodeError: 'ascii' codec can't encode character"
-        yield Finding(repository.place(), message, effect, f"serve it from another folder: {_SAFE}")
-
-
-@rule("The name of an ensemble is one that its Python steps can have")
-def ensemble_folder_name(repository: Repository) -> Iterator[Finding]:
-    """In ensembles/: the build calls its steps ``<ensemble>.<step>``."""
-    name = repository.path.resolve().name
-    match = SHELL_SYNTAX.search(name) or re.search(r"[^\x00-\x7f]", name)
-    if match and repository.builds and _has_python(repository):
-        message = f"the name of this ensemble contains {match.group()!r}, and the build calls its steps {name}.<step>"
-        effect = f"no Python step with such a name starts: {WAITS}"
-        yield Finding(repository.place(), message, effect, f"rename the folder: {_SAFE}")
-
-
-def _served_python(repository: Repository) -> bool:
-    """Return whether it is an archive whose model, a Python model, gets the archive's name on SageMaker."""
-    models = served_models(repository) if repository.is_archive else ()
-    return any(model.is_python and not model.is_ensemble for model in models)
-
-
 @rule(
-    "The name of an archive with a single Python model has no blanks or special characters of the shell",
+    "The path of a repository with Python models, or the name that they get from an archive or an ensemble, has no "
+    "blanks, quotes or other syntax of a shell",
     source=f"{SOURCE}; python_backend r25.08 stub_launcher.cc: Invalid stub name",
     lower=Severity.WARNING,
 )
-def sagemaker_stub_name(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    name = repository.path.name
-    in_shell = SHELL_SYNTAX.search(name)
-    match = in_shell or SHELL_CHARACTERS.search(name)
-    if match and not destination.single and _served_python(repository):
-        message = f"the name of this archive contains {match.group()!r}, and its model is a Python model"
-        effect = "SageMaker gives the model this name, and a shell command starts its stub: the model never loads"
+def repository_path_in_shell(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    """Of a folder that Triton reads, the path counts, with a warning; of an archive its name, which SageMaker gives to
+    the only Python model; of ensembles/ the folder's, with which the build begins those of its steps."""
+    path = repository.path.resolve()
+    what, text = "the path of this repository", str(path.parent if repository.is_one_model else path)
+    has_python = any(model.is_python for model in repository.models)
+    if repository.is_archive:
+        what, text = "the name of this archive, which SageMaker gives its model,", repository.path.name
+        has_python = not destination.single and _serves_python(repository)
+    elif repository.builds:
+        what, text = "the name of this ensemble, with which those of its steps begin,", path.name
+    in_shell = _SHELL_SYNTAX.search(text)
+    match = in_shell or (SHELL_CHARACTERS if repository.is_archive else _NOT_ASCII).search(text)
+    if match and has_python:
+        effect = f"Triton starts the stubs of Python models by a shell command that has it in it: {WAITS}"
         if not in_shell:
-            since = "" if destination.release >= STUBS_WITHOUT_SHELL else " since release 25.08"
-            effect = "SageMaker names the model after the archive, and its stub after the model; Triton refuses it"
-            effect = f"{effect}{since}: Invalid stub name"
-        yield Finding(repository.place(), message, effect, _SAFE, None if in_shell else Severity.WARNING)
+            effect = f"Triton refuses the model{_since(destination)}: Invalid stub name"
+            effect = effect if match.group().isascii() else _ENCODING
+        is_certain = repository.builds or (repository.is_archive and in_shell)
+        severity = None if is_certain else Severity.WARNING
+        yield Finding(repository.place(), f"{what} contains {match.group()!r}: {text}", effect, _SAFE, severity)
 
 
-def _has_python(repository: Repository) -> bool:
-    return any(model.is_python for model in repository.models)
+def _serves_python(repository: Repository) -> bool:
+    """Return whether the model of an archive is a Python model, which gets the archive's name on SageMaker."""
+    return any(model.is_python and not model.is_ensemble for model in served_models(repository))
+
+
+def _since(destination: Destination) -> str:
+    return "" if destination.release >= _STUBS_WITHOUT_SHELL else " since release 25.08"
