@@ -109,7 +109,7 @@ def test_a_folder_is_used_where_it_lies_by_both_steps_and_by_those_of_a_clone(pr
     assert files_of(made.repository) == before
     log = (project / "log").read_text()
     assert log.count("successfully loaded 'pair.first'") == 1, "a clone made the original load again"
-    allowed = {"environment-python-of-no-image"}
+    allowed = {"environment-python"}
     assert {fault.rule for fault in check([made.archive, archive]).faults} <= allowed
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise the rule about imports looks for packages in the wrong place."""
     write_archive(built["bert_trt"].repository / "bert_trt.preprocess" / "environment", tmp_path / "env.tar.gz")
-    about = {"environment-python-of-no-image", "environment-tar"}
+    about = {"environment-python", "environment-tar"}
     archives = []
     for name, package in (("good", "tokenizers"), ("bad", "pandas")):
         files = members(name, "$$TRITON_MODEL_DIRECTORY/env.tar.gz", f"import {package}\n{MODEL_PY}")

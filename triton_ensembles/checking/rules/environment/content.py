@@ -1,4 +1,4 @@
-"""The contents of a packed environment, compared with the server that will run it."""
+"""The contents of a packed environment, and wheels beside model.py, compared with the server that will run them."""
 
 import re
 from collections import defaultdict
@@ -7,16 +7,34 @@ from itertools import accumulate
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Entry, Kind, join
+from triton_ensembles.checking.built_for import image_built_for, python_of
 from triton_ensembles.checking.environments import Environment, has_stub, place_in, reference, used_environments
-from triton_ensembles.checking.examples import with_environment
-from triton_ensembles.checking.packages import MANYLINUX, WRONG_NUMPY, glibc_of, used_packages
-from triton_ensembles.checking.rule import Destination, Finding, Repository, Server, note, rule, warning
+from triton_ensembles.checking.examples import IDENTITY, python_model, with_environment
+from triton_ensembles.checking.packages import MANYLINUX, WRONG_NUMPY, Packages, glibc_of, packages_of, used_packages
+from triton_ensembles.checking.rule import (
+    Destination,
+    Example,
+    Finding,
+    Model,
+    Repository,
+    Server,
+    Severity,
+    rule,
+    warning,
+)
+from triton_ensembles.triton.model_config import CONFIG
+from triton_ensembles.triton.pip_server import glibc_version
 from triton_ensembles.triton.releases import dotted, image_of, instance_of, release_of, releases, version
 
 GOOD = with_environment("3.10")
 SERVER = Server.UNTESTED
 _FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+|musllinux_\w+)$")
 _CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
+
+
+def _with_wheel(tag: str) -> Example:
+    files = {"1/model.py": IDENTITY, "1/mine/__init__.py": "", "1/mine-1.0.dist-info/WHEEL": f"Tag: {tag}\n"}
+    return Example(python_model(), files)
 
 
 def _without_stub(repository: Repository, packed: Environment) -> list[str]:
@@ -35,37 +53,47 @@ def _users(repository: Repository) -> dict[str, list[str]]:
     "A packed environment has the Python of the image's stub",
     source="python_backend README r24.10, Important Notes 1; releases.csv",
     bad=with_environment("3.8"),
+    lower=Severity.NOTE,
     destination=Destination(image="24.09"),
 )
 def environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    """Yield a note where no image is named, and none has such a stub."""
     image = image_of(destination)
-    for packed in used_environments(repository):
-        models = _without_stub(repository, packed)
-        if image and image.python and packed.pythons and models and image.python not in packed.pythons:
-            has = f"Python {' and '.join(packed.pythons)}"
-            message = f"the environment has {has}, and the stub of Triton {image.release} is for Python {image.python}"
-            effect = (
-                f"{_and(models)} cannot start: a stub is for one minor version of Python (Stub process is not healthy)"
-            )
-            cure = (
-                f"pack python={image.python}, or put a stub for {has}, built from {image.release}, beside config.pbtxt"
-            )
-            yield Finding(place_in(repository, packed), message, effect, cure)
-
-
-@note("A packed environment has the Python of some image's stub", source="releases.csv", bad=with_environment("3.11"))
-def environment_python_of_no_image(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    if destination.image:
-        return
     known = {release.python for release in releases().values() if release.python}
     for packed in used_environments(repository):
-        models = _without_stub(repository, packed)
-        if packed.pythons and models and not known & set(packed.pythons):
-            has, stubs = " and ".join(packed.pythons), ", ".join(sorted(known, key=version))
-            message = f"the environment has Python {has}; the stubs in Triton's images are for {stubs}"
+        models, has = _without_stub(repository, packed), f"Python {' and '.join(packed.pythons)}"
+        if not models or not packed.pythons:
+            continue
+        place, message = place_in(repository, packed), f"the environment has {has}"
+        if image and image.python and image.python not in packed.pythons:
+            message += f", and the stub of Triton {image.release} is for Python {image.python}"
+            effect = f"{_and(models)} cannot start: a stub is for one minor version of Python"
+            cure = f"pack python={image.python}, or put a stub for {has}, built from {image.release}, beside {CONFIG}"
+            yield Finding(place, message, f"{effect} (Stub process is not healthy)", cure)
+        elif not destination.image and not known & set(packed.pythons):
+            message += f"; the stubs in Triton's images are for {', '.join(sorted(known, key=version))}"
             effect = f"it runs locally, where every Python has a stub; in an image {_and(models)} would not start"
             cure = "for SageMaker, pack the Python of its image (--image), or put a stub into the model's folder"
-            yield Finding(place_in(repository, packed), message, effect, cure)
+            yield Finding(place, message, effect, cure, Severity.NOTE)
+
+
+@rule(
+    "Wheels beside model.py are for the Python of the server",
+    source="the tags in WHEEL files (PEP 425); python_backend r24.10 pb_stub.cc: sys.path",
+    bad=_with_wheel("cp311-cp311-manylinux_2_17_x86_64"),
+    good=_with_wheel("cp39-abi3-manylinux_2_17_x86_64"),
+    destination=Destination(image="24.09"),
+)
+def environment_wheels_python(model: Model, destination: Destination) -> Iterator[Finding]:
+    python, whose = python_of(model.repository, destination)
+    for packages in packages_of(model) if not has_stub(model) else ():
+        if wrong := packages.unsuited(python):
+            path, purpose = wrong[0]
+            more = f" (and {len(wrong) - 1} more such files)" if len(wrong) > 1 else ""
+            message = f"this is for {purpose}, and the Python of {whose} is {python}{more}"
+            effect = "its import fails, and Triton does not load the model: ModuleNotFoundError or ImportError"
+            cure = f"build it for this image (--image), or: pip install --only-binary=:all: --python-version {python}"
+            yield Finding(place_in(model.repository, packages, path), message, effect, cure)
 
 
 @rule(
@@ -193,29 +221,32 @@ def environment_platform(repository: Repository, destination: Destination) -> It
             yield Finding(place_in(repository, packed, path), message, effect, cure)
 
 
-@warning(
-    "The wheels of a packed environment run with the image's glibc",
+@rule(
+    "The packages of an environment, and wheels beside model.py, run with the glibc of the server",
     source="PEP 600 tags in WHEEL files; the glibc of the image's Ubuntu (releases.csv)",
-    bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_39_x86_64\n"}),
-    good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
+    bad=_with_wheel("cp39-abi3-manylinux_2_39_x86_64"),
+    good=_with_wheel("cp39-abi3-manylinux_2_17_x86_64"),
+    lower=Severity.WARNING,
     destination=Destination(image="24.09"),
 )
 def environment_glibc(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    image = image_of(destination)
-    if image is None or image.glibc is None:
-        return
-    for packed in used_environments(repository):
+    """Yield an error for the wheels, which the server's own Python imports, and a warning for an environment."""
+    image = image_of(destination) or image_built_for(repository)
+    has, where = () if destination.image else glibc_version(), "this machine"
+    if image:
+        has, where = image.glibc or (), f"the image of Triton {image.release} (Ubuntu {image.ubuntu})"
+    for packed in (*used_environments(repository), *used_packages(repository)) if has else ():
         oldest: dict[str, tuple[int, int]] = {}
         for path, tag in tags_of(packed):  # a wheel may have several tags: the least demanding one counts
             if needed := glibc_of(tag):
                 oldest[path] = min(needed, oldest.get(path, needed))
-        has = f"the image of Triton {image.release} (Ubuntu {image.ubuntu}) has {dotted(image.glibc)}"
         for path, needed in oldest.items():
-            if needed > image.glibc:
-                message = f"this package needs glibc {dotted(needed)}, and {has}"
+            if needed > has:
+                message = f"this package needs glibc {dotted(needed)}, and {where} has {dotted(has)}"
                 effect = f"its import fails: version `GLIBC_{dotted(needed)}' not found"
-                cure = "use an older version of the package, or a newer image"
-                yield Finding(place_in(repository, packed, path), message, effect, cure)
+                cure = "use an older version of the package, or build it for this image (--image), or take a newer one"
+                severity = None if isinstance(packed, Packages) else Severity.WARNING
+                yield Finding(place_in(repository, packed, path), message, effect, cure, severity)
 
 
 @warning(
