@@ -10,18 +10,9 @@ from triton_ensembles.archive.tree import Entry, Kind, join
 from triton_ensembles.checking.built_for import image_built_for, python_of
 from triton_ensembles.checking.environments import Environment, has_stub, place_in, reference, used_environments
 from triton_ensembles.checking.examples import IDENTITY, python_model, with_environment
+from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.packages import MANYLINUX, WRONG_NUMPY, Packages, glibc_of, packages_of, used_packages
-from triton_ensembles.checking.rule import (
-    Destination,
-    Example,
-    Finding,
-    Model,
-    Repository,
-    Server,
-    Severity,
-    rule,
-    warning,
-)
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule, warning
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.triton.pip_server import glibc_version
 from triton_ensembles.triton.releases import dotted, image_of, instance_of, release_of, releases, version

@@ -1,14 +1,13 @@
 """Return whether the environment of a step has what its model.py imports. Nothing is run."""
 
-import sys
 from collections.abc import Iterator
 
-from triton_ensembles.checking.built_for import python_of
 from triton_ensembles.checking.environments import Environment, environment_of, reference
 from triton_ensembles.checking.examples import with_environment
 from triton_ensembles.checking.imported_packages import PROVIDERS, effect_without, imported, standard_library
 from triton_ensembles.checking.packages import Packages, packages_of
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
+from triton_ensembles.checking.step_python import step_python
 from triton_ensembles.ground.spelling import nearest
 
 SOURCE = "python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's"
@@ -29,7 +28,7 @@ def environment_import_missing(model: Model, destination: Destination) -> Iterat
         return
     where = beside or packed
     assert where is not None
-    python, _ = python_of(model.repository, destination)
+    python = step_python(model, destination)
     for file, missing in imported(model):
         if not any(_has(where, name, python) for name in missing.alternatives):
             provider = PROVIDERS.get(missing.package, missing.package)
@@ -46,16 +45,6 @@ def environment_import_missing(model: Model, destination: Destination) -> Iterat
 
 
 def _has(packed: Environment, package: str, python: str) -> bool:
-    if isinstance(packed, Packages):  # modules beside model.py are the model's own for is_local
-        return package in standard_library(python) or package == "numpy"
-    # Modules compiled into Python have no file: sys, time, math …
-    return package in packed.modules or package in sys.builtin_module_names or package in _COMPILED_IN
-
-
-# Modules that a build of Python may have either as files in lib-dynload or compiled in.
-_COMPILED_IN = frozenset(
-    name for name in sys.stdlib_module_names
-    if name.startswith("_") or name in {"array", "binascii", "cmath", "fcntl", "grp", "math", "mmap", "pyexpat",
-    "resource", "select", "syslog", "termios", "unicodedata", "zlib", "audioop", "nis", "ossaudiodev", "spwd",
-    "readline", "xxlimited", "xxlimited_35", "xxsubtype"}
-)  # fmt: skip
+    # Modules beside model.py are the model's own for is_local; those of Python may be compiled into it.
+    own = package == "numpy" if isinstance(packed, Packages) else package in packed.modules
+    return own or package in standard_library(python)

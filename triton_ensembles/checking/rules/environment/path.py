@@ -2,7 +2,6 @@
 (python_backend r24.10 python_be.cc and pb_env.cc)."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from triton_ensembles.archive.tree import Tree, is_archive
 from triton_ensembles.checking.environments import (
@@ -14,6 +13,7 @@ from triton_ensembles.checking.environments import (
     used_environments,
 )
 from triton_ensembles.checking.examples import IDENTITY, parameter, python_model, with_environment
+from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.loaded_files import file_of
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
@@ -48,31 +48,31 @@ def environment_missing(model: Model) -> Iterator[Finding]:
     yield Finding(model.at(*_PLACE), f"there is no file or folder '{named.path or '.'}' in the repository", cure=cure)
 
 
-def _located(
-    id: str, title: str, bad: str, location: Location, says: str, effect: str = "", make: Any = rule, **about: Any
-) -> None:
-    def find(model: Model) -> Iterator[Finding]:
-        named = reference(model)
-        if named and named.location is location:
-            name = named.written.rpartition("/")[2] or "env.tar.gz"
-            dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
-            cure = f'put it into the model\'s folder, and write string_value: "{MODEL_FOLDER}/{name}"{dollars}'
-            yield Finding(model.at(*_PLACE), says.format(named.written[:100]), effect, cure)
-
-    make(title, id=id, bad=_parameter(bad), words=_NOT_FOUND, **about)(find)
+_ELSEWHERE = {
+    Location.OUTSIDE: ("the path points outside the repository", "; an instance has only what is in the archive"),
+    Location.RELATIVE: ("'{}' is not a path in the model's folder", ""),
+    Location.ABSOLUTE: ("'{}' is an absolute path", ", unless the image has this file"),
+}
 
 
-# fmt: off
-_located("environment-outside", f"{PARAMETER} does not point outside the repository",
-         f"{MODEL_FOLDER}/../../missing_env.tar.gz", Location.OUTSIDE, "the path points outside the repository",
-         f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive")
-_located("environment-relative", f"{PARAMETER} begins with {MODEL_FOLDER}",
-         "missing_env.tar.gz", Location.RELATIVE, "'{}' is not a path in the model's folder",
-         source="python_backend r24.10 python_be.cc: nothing else is replaced; server #8290")
-_located("environment-absolute", f"{PARAMETER} is not an absolute path",
-         "/opt/no/such/missing_env.tar.gz", Location.ABSOLUTE, "'{}' is an absolute path",
-         f"Triton refuses it unless the image has this file: {_NOT_FOUND}", warning)
-# fmt: on
+@rule(
+    f"{PARAMETER} begins with {MODEL_FOLDER}, and does not point outside the repository",
+    source=f"{SOURCE}; python_be.cc: nothing else is replaced; server #8290",
+    bad=_parameter(f"{MODEL_FOLDER}/../../missing_env.tar.gz"),
+    words=_NOT_FOUND,
+    lower=Severity.WARNING,
+)
+def environment_outside(model: Model) -> Iterator[Finding]:
+    """Yield a warning for an absolute path, as an image may have the file."""
+    named = reference(model)
+    if named and named.location in _ELSEWHERE:
+        message, more = _ELSEWHERE[named.location]
+        name = named.written.rpartition("/")[2] or "env.tar.gz"
+        dollars = " (with two $ signs)" if "TRITON_MODEL" in named.written else ""
+        cure = f'put it into the model\'s folder, and write string_value: "{MODEL_FOLDER}/{name}"{dollars}'
+        severity = Severity.WARNING if named.location is Location.ABSOLUTE else None
+        effect = f"Triton refuses it: {_NOT_FOUND}{more}"
+        yield Finding(model.at(*_PLACE), message.format(named.written[:100]), effect, cure, severity)
 
 
 @rule(

@@ -9,18 +9,8 @@ from triton_ensembles.checking.completed import CompletedModel, completed
 from triton_ensembles.checking.config_file import is_near_config
 from triton_ensembles.checking.ensemble_steps import step_names, steps
 from triton_ensembles.checking.examples import IDENTITY, python_model
-from triton_ensembles.checking.rule import (
-    Destination,
-    Example,
-    Finding,
-    Form,
-    Model,
-    Repository,
-    Server,
-    Severity,
-    rule,
-    warning,
-)
+from triton_ensembles.checking.fault import Severity
+from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.triton.backends import BACKENDS

@@ -5,18 +5,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.ensemble_steps import step_names
 from triton_ensembles.checking.examples import IDENTITY, ensemble, python_model, step
-from triton_ensembles.checking.rule import (
-    Destination,
-    Example,
-    Finding,
-    Form,
-    Model,
-    Repository,
-    Server,
-    Severity,
-    rule,
-    warning,
-)
+from triton_ensembles.checking.fault import Severity
+from triton_ensembles.checking.rule import Destination, Example, Finding, Form, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.rules.repository.versions import WAITS
 from triton_ensembles.checking.sagemaker import served_models
 from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS
