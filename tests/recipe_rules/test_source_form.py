@@ -49,7 +49,7 @@ def rules(mine: Path, *target: str) -> list[str]:
     ("recipe", "expected"),
     [
         (RECIPE, []),
-        (None, ["instance-group-gpu-on-cpu", "version-not-available"]),
+        (None, ["instance-without-gpu", "version-not-available"]),
         (RECIPE.replace("detect/", "other/"), ["recipe-step-unknown", "version-not-available"]),
     ],
     ids=["made", "no recipe", "another step"],

@@ -67,6 +67,12 @@ class Destination:
         return match[1] if match else ""
 
     @property
+    def has_usual_backends(self) -> bool:
+        """Return whether the image is none for language models, and no minimal one."""
+        tag = self.image.rpartition(":")[2]
+        return not any(word in tag for word in ("vllm", "trtllm", "min", "sdk", "pyt", "tf2", "igpu"))
+
+    @property
     def is_of_nvidia(self) -> bool:
         """Return whether the name is that of NVIDIA's image, or of AWS's, which is made of it; a release or a tag
         is."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
-from triton_ensembles.checking.rule import Destination, Finding, Model, Server, rule
+from triton_ensembles.checking.rule import Finding, Model, Server, rule
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.model_formats import PLAN
 
@@ -14,7 +14,7 @@ SOURCE = "core r24.10 model_config_utils.cc ValidateInstanceGroup"
 # What bash does not take as it stands in the last argument of a command; variables and redirections do no harm there.
 _SHELL_SYNTAX = re.compile(r"""[ \t\n'"`&;|()]|\A\#""")
 _QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
-CPU, GPU, WHOLE = ModelInstanceGroup.KIND_CPU, ModelInstanceGroup.KIND_GPU, ModelInstanceGroup.KIND_MODEL
+CPU, WHOLE = ModelInstanceGroup.KIND_CPU, ModelInstanceGroup.KIND_MODEL
 
 
 def _group(inner: str) -> str:
@@ -39,21 +39,6 @@ def instance_group_gpu_negative(model: Model) -> Iterator[Finding]:
             if gpu < 0 and group.kind not in (CPU, WHOLE):  # instance-group-gpus reports those
                 cure = "delete gpus (Triton then uses every GPU), or write kind: KIND_CPU for the CPU"
                 yield Finding(model.at(*path, "gpus", number), f"there is no GPU {gpu}", cure=cure)
-
-
-@rule(
-    "A model for a machine without a GPU has no instance group of KIND_GPU",
-    bad=_group("count: 1, kind: KIND_GPU"),
-    words="instance group … of model … has kind KIND_GPU but no GPUs are available",
-    destination=Destination(device="cpu"),
-)
-def instance_group_gpu_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
-    if destination.device != "cpu" or model.repository.builds:  # there the build rewrites it
-        return
-    for path, group in _groups(model):
-        if group.kind == GPU or (group.kind == ModelInstanceGroup.KIND_AUTO and group.gpus):
-            message = "this instance group requires a GPU, and the target has none"
-            yield Finding(model.at(*path, "kind"), message, cure="write kind: KIND_CPU")
 
 
 # fmt: off

@@ -7,8 +7,9 @@ from triton_ensembles.checking.examples import ONNX_IDENTITY, SCALE, X, Y, ensem
 from triton_ensembles.checking.field_rule import items
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Severity, rule, warning
 from triton_ensembles.ground.spelling import choices, listed, nearest, only_near, suggestion
-from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, backend_meant
+from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, SERVER_BRANCHES, backend_meant
 from triton_ensembles.triton.model_formats import PLATFORMS, platforms_of
+from triton_ensembles.triton.releases import image_of, releases
 
 _LIBRARY = re.compile(r"libtriton_\w+\.so")
 _PLATFORM = f'platform: "{ENSEMBLE}"'
@@ -88,7 +89,7 @@ def platform_backend_clash(model: Model) -> Iterator[Finding]:
 def backend_misspelt(model: Model) -> Iterator[Finding]:
     name = model.config.backend
     guess = backend_meant(name)
-    if guess and not _is_available(model) and not (guess == ENSEMBLE and model.is_ensemble):
+    if guess and not _brings_library(model) and not (guess == ENSEMBLE and model.is_ensemble):
         cure = f"write {_PLATFORM} instead" if guess == ENSEMBLE else f'did you mean backend: "{guess}"?'
         field = "platform" if guess == ENSEMBLE else "backend"
         edits = model.file.renamed("backend", to=guess, field=field) if _is_exact(name, guess) else ()
@@ -97,28 +98,34 @@ def backend_misspelt(model: Model) -> Iterator[Finding]:
 
 @warning(
     "The backend is one of Triton's images, or the model's folder has its library",
-    source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName",
+    source=f"core r24.10 GetBackendRuntimeLibraryName; server build.py on the branches {SERVER_BRANCHES}: enable_all",
     bad=python_model(backend='backend: "inhouse"'),
     words="unable to find backend library for backend",
 )
 def backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
-    name = model.config.backend
-    if destination.image:  # image-backend-unknown reports it more precisely
-        return
-    if not backend_meant(name) and not _is_available(model) and not model.is_ensemble:
-        message = f"no image of Triton that NVIDIA publishes has a backend '{name}'"
+    """Of an image that is not one of NVIDIA's usual ones, any backend may be; image-backend is about those that other
+    releases have."""
+    name, image, known, where = (
+        model.config.backend,
+        image_of(destination),
+        frozenset(BACKENDS),
+        "no image that NVIDIA publishes has a",
+    )
+    if destination.image:
+        if image is None or not destination.has_usual_backends:
+            return
+        known = frozenset().union(*(release.backends for release in releases().values()))
+        where = f"the image of Triton {image.release} has no"
+    if name and name not in known and not model.is_ensemble and not _brings_library(model) and not backend_meant(name):
+        message = f"{where} backend '{name}'"
         effect = f"a server without it refuses the model: unable to find backend library for backend '{name}'"
         cure = f"put libtriton_{name}.so into the model's folder, or make sure that the server has the backend"
         severity = Severity.ERROR if re.search(r"[/\s]", name) else None  # which no file of a backend has in its name
         yield Finding(model.at("backend"), message, effect, cure, severity)
 
 
-def _is_available(model: Model) -> bool:
-    """Return whether the model names no backend, a published one, or one whose library is in its own folder."""
-    config = model.config
-    if not config.backend or config.backend in BACKENDS or config.runtime:
-        return True
-    return model.has_library(f"libtriton_{config.backend}.so")
+def _brings_library(model: Model) -> bool:
+    return bool(model.config.runtime) or model.has_library(f"libtriton_{model.config.backend}.so")
 
 
 @rule(

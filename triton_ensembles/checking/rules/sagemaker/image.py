@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.built_for import is_for_own_server
 from triton_ensembles.checking.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
+from triton_ensembles.checking.field_rule import items
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Place, Server, note, rule, warning
-from triton_ensembles.ground.spelling import listed
-from triton_ensembles.triton.backends import ENSEMBLE, SERVER_BRANCHES, backend_meant
+from triton_ensembles.triton.backends import ENSEMBLE, SERVER_BRANCHES
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import backends_of, image_of, instance_of, is_cpu_image, releases
 from triton_ensembles.triton.targets import GPU_BACKENDS
@@ -56,7 +56,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     recipe = model.repository.recipe
     if recipe and recipe.makes_model_for(model.folder, [known for known in GPU_BACKENDS if known in backends]):
         return
-    if model.has_library(f"libtriton_{backend}.so") or not _is_plain(destination.image):
+    if model.has_library(f"libtriton_{backend}.so") or not destination.has_usual_backends:
         return
     image = image_of(destination)
     having = [known.release for known in releases().values() if backend in known.backends]
@@ -74,30 +74,6 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
         also = "" if is_cpu_image(destination) else " or TensorRT"
         cure = f'use an image from {having[0]} to {having[-1]}, or convert it to ONNX ("onnxruntime_onnx"){also}'
         yield Finding(place, message, refusal, cure)
-
-
-@warning(
-    "The backends of the models are backends of Triton's images",
-    source=f"server build.py on the branches {SERVER_BRANCHES}: enable_all",
-    bad=python_model(backend='backend: "rust_tokens"'),
-    good=Example(python_model(backend='backend: "rust_tokens"'), {"libtriton_rust_tokens.so": "", "1": None}),
-    destination=Destination(image="24.09"),
-    server=Server.UNTESTED,
-)
-def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
-    image, backend = image_of(destination), _backend(model)
-    if image is None or not backend or model.has_library(f"libtriton_{backend}.so"):
-        return
-    known = set().union(*(release.backends for release in releases().values()))
-    if backend in known or not _is_plain(destination.image):
-        return
-    if backend_meant(backend):  # backend-misspelt reports it
-        return
-    effect = (
-        f"Triton refuses the model, unless the image has it: unable to find backend library for backend '{backend}'"
-    )
-    cure = f"the images have {listed(known)}; any other backend has to be added to the image"
-    yield Finding(model.at("backend"), f"the images that NVIDIA builds have no backend '{backend}'", effect, cure)
 
 
 @warning("The GPUs of the instance type are known", source="instances.csv")
@@ -125,34 +101,32 @@ def instance_architecture(destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "Models for an instance or an image without a GPU do not require one",
+    "Models for a target, an instance or an image without a GPU do not require one",
     source="core r24.10 model_config_utils.cc ValidateInstanceGroup; instances.csv",
     bad=python_model("instance_group [ { count: 1, kind: KIND_GPU } ]"),
     good=python_model("instance_group [ { count: 1, kind: KIND_CPU } ]"),
     words="has kind KIND_GPU but no GPUs are available",
-    destination=Destination(instance="ml.c5.xlarge"),
+    destination=Destination(device="cpu"),
 )
 def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Finding]:
     reason = _reason_without_gpu(model, destination)
-    if not reason:
-        return
-    if _backend(model) == "tensorrt":
+    if reason and _backend(model) == "tensorrt":
         message = f"'{model.folder}' is a TensorRT plan, and {reason}"
         effect = "Triton refuses it: the tensorrt backend runs only on a GPU, and the image for CPU instances has none"
         cure = 'use the ONNX model that the plan was made from: platform: "onnxruntime_onnx"'
         yield Finding(model.at("platform") if model.config.platform else model.at("backend"), message, effect, cure)
         return
-    for number, group in enumerate(model.config.instance_group):
+    if destination.device == "cpu" and not model.repository.builds:
+        reason = "the target has none"
+    for path, group in items("instance_group")(model) if reason and not model.is_ensemble else ():
         if group.kind == ModelInstanceGroup.KIND_GPU or (group.kind == ModelInstanceGroup.KIND_AUTO and group.gpus):
             message = f"the instance group requires a GPU, and {reason}"
-            yield Finding(
-                model.at("instance_group", number, "kind"), message, cure="write kind: KIND_CPU, without gpus"
-            )
+            yield Finding(model.at(*path, "kind"), message, cure="write kind: KIND_CPU, without gpus")
 
 
 def _reason_without_gpu(model: Model, destination: Destination) -> str:
-    """Say why no GPU is available, "" if one may be. The build turns the KIND_GPU of a folder of ensembles/ into
-    KIND_CPU, and ``--target cpu`` has a rule of its own."""
+    """Say why no GPU is available, "" if one may be, and for the backends of ``--target cpu``. The build turns the
+    KIND_GPU of a folder of ensembles/ into KIND_CPU."""
     if model.repository.builds or destination.device == "cpu":
         return ""
     instance = instance_of(destination.instance)
@@ -173,9 +147,3 @@ def _backends(model: Model, destination: Destination) -> frozenset[str] | None:
 
 def _backend(model: Model) -> str:
     return ENSEMBLE if model.is_ensemble else model.backend.name
-
-
-def _is_plain(image: str) -> bool:
-    """Return whether it is the image with the usual backends, not one for language models or a minimal one."""
-    tag = image.rpartition(":")[2]
-    return not any(word in tag for word in ("vllm", "trtllm", "min", "sdk", "pyt", "tf2", "igpu"))
