@@ -35,13 +35,10 @@ def test_after_each_change_the_faults_are_those_of_check(tmp_path: Path, path: s
     root = write_models(tmp_path / "models")
     saved = (root / path).read_text()
     edited = EditedRepository(root)
-    edited.texts = {
-        file.relative_to(root).as_posix(): file.read_text() for file in root.rglob("*.p*") if file.is_file()
-    }
-    edited.check(list(edited.texts))
+    texts = {file.relative_to(root).as_posix(): file.read_text() for file in root.rglob("*.p*") if file.is_file()}
+    edited.check(texts)
     for text in [*lines_left_out(saved), "", saved[: len(saved) // 2], saved]:
-        edited.texts[path] = text
-        faults = edited.check([path])
+        faults = edited.check(texts | {path: text})
         write_file(root / path, text)
         whole = report_on([read_repository(root)], [root], ANYWHERE).faults
         assert {*faults} == {*whole}, text
@@ -53,10 +50,9 @@ def test_what_does_not_depend_on_a_change_is_not_looked_at(tmp_path: Path) -> No
     (root / "alone" / "1").mkdir(parents=True)
     write_file(root / "alone" / CONFIG, "nonsense: 1\n")
     edited = EditedRepository(root)
-    edited.texts = {f"scale/{CONFIG}": (root / "scale" / CONFIG).read_text()}
-    assert not [fault for fault in edited.check(edited.texts) if "alone" in fault.place.path]
-    edited.texts = {f"alone/{CONFIG}": "nonsense: 1\n"}
-    assert [fault for fault in edited.check(edited.texts) if "alone" in fault.place.path]
+    scale = {f"scale/{CONFIG}": (root / "scale" / CONFIG).read_text()}
+    assert not [fault for fault in edited.check(scale) if "alone" in fault.place.path]
+    assert [fault for fault in edited.check({f"alone/{CONFIG}": "nonsense: 1\n"}) if "alone" in fault.place.path]
 
 
 def test_a_file_belongs_to_the_repository_around_it(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""The files that an editor has open, and the repositories that they are in."""
+"""The repositories that the open files of an editor are in."""
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from triton_ensembles.checking.fault import Fault, Place, Severity
@@ -13,69 +13,50 @@ from triton_ensembles.triton.model_config import CONFIG
 
 
 class Desk:
-    """``texts`` are those of the open files. Nothing is ever written."""
+    """``texts`` returns those of the open files. Nothing is ever written."""
 
-    def __init__(self) -> None:
-        self.texts: dict[Path, str] = {}
-        self.repositories: dict[Path, EditedRepository] = {}
-        self._changed: dict[Path, set[str]] = defaultdict(set)  # in each repository, since it was checked
-        self._stale: set[Path] = set()  # the repositories in which files were written
+    def __init__(self, texts: Callable[[], Mapping[Path, str]]) -> None:
+        self._texts = texts
+        self._repositories: dict[Path, EditedRepository] = {}
 
-    def edit(self, path: Path, text: str | None, *, on_disk: bool = False) -> None:
-        """Note the text of an open file, None for one that is closed; ``on_disk``: files may have changed too."""
-        if text is None:
-            self.texts.pop(path, None)
-        else:
-            self.texts[path] = text
-        self.touch(path, on_disk=on_disk)
-
-    def touch(self, path: Path, *, on_disk: bool) -> None:
-        """Note that a file, or a folder, is not what it was."""
-        known = self._root(path)
-        root = (repository_around(path) if on_disk and path in self.texts else None) or known
-        if root:
-            self._changed[root].add(os.path.relpath(path, root))
-            self._stale |= {root} if on_disk else set()
-        if known and known != root:  # a model that was alone has got others beside it
-            self.repositories.pop(known, None)
+    def write(self, path: Path) -> None:
+        """Note that a file, or a folder, may not be what it was; one that is open may be in another repository."""
+        known = self._around(path)
+        root = repository_around(path) if path in self._texts() else None
+        if known and root and known.path != root:  # a model that was alone has got others beside it
+            del self._repositories[known.path]
+        if root and root not in self._repositories:
+            self._repositories[root] = EditedRepository(root)
+        if edited := self._repositories.get(root) if root else known:
+            edited.written.add(os.path.relpath(path, edited.path))
 
     def checked(self) -> Iterator[tuple[EditedRepository, dict[str, list[Fault]]]]:
-        """Check what depends on the changes; yield each repository with the faults of every file that it has shown."""
-        while self._changed:
-            root, changed = self._changed.popitem()
-            paths = [path for path in self.texts if path.is_relative_to(root)]
-            inside = {os.path.relpath(path, root): self.texts[path] for path in paths}
-            if not inside or not root.is_dir():
-                if gone := self.repositories.pop(root, None):
-                    yield gone, {}
-                continue
-            if root not in self.repositories:
-                self.repositories[root] = EditedRepository(root)
-                changed |= set(inside)
-            elif root in self._stale:
-                self.repositories[root].read()
-            self._stale.discard(root)
-            edited = self.repositories[root]
-            edited.texts = inside
-            yield edited, self._by_file(edited, changed)
+        """Check what depends on changes; yield each changed repository with the faults of every file that it shows."""
+        open_texts = self._texts()
+        for root, edited in [*self._repositories.items()]:
+            texts = {os.path.relpath(path, root): text for path, text in open_texts.items() if root in path.parents}
+            if not texts or not root.is_dir():
+                del self._repositories[root]
+                yield edited, {}
+            elif edited.written or texts != edited.texts:
+                yield edited, self._by_file(edited, texts)
 
     def find(self, path: Path) -> tuple[EditedRepository, str] | None:
         """Return the repository of an open file, and the file's path in it."""
-        root = self._root(path)
-        edited = self.repositories.get(root) if root else None
+        edited = self._around(path)
         return (edited, os.path.relpath(path, edited.path)) if edited else None
 
-    def _root(self, path: Path) -> Path | None:
-        inside = [root for root in {*self.repositories, *self._changed} if path.is_relative_to(root)]
-        return max(inside, key=lambda root: len(root.parts), default=None)
+    def _around(self, path: Path) -> EditedRepository | None:
+        inside = [edited for root, edited in self._repositories.items() if path.is_relative_to(root)]
+        return max(inside, key=lambda edited: len(edited.path.parts), default=None)
 
-    def _by_file(self, edited: EditedRepository, changed: set[str]) -> dict[str, list[Fault]]:
+    def _by_file(self, edited: EditedRepository, texts: Mapping[str, str]) -> dict[str, list[Fault]]:
         by_file: dict[str, list[Fault]] = defaultdict(list)
         try:
-            faults = edited.check(changed)
+            faults = edited.check(texts)
         except EnsembleError as error:  # a pyproject.toml that is wrong
             place = Place(str(error.path or edited.path / CONFIG), error.line or 0)
             faults = [Fault(Severity.ERROR, "settings", place, error.message, cure=error.cure)]
         for fault in sorted(faults, key=Fault.sort_key):
-            by_file[edited.file_of(fault.place) or min(edited.texts)].append(fault)
+            by_file[edited.file_of(fault.place) or min(texts)].append(fault)
         return by_file

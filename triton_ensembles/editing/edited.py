@@ -1,7 +1,7 @@
 """A repository of which some files are open in an editor: their texts win over the files."""
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,21 +15,23 @@ from triton_ensembles.triton.model_config import CONFIG
 
 
 class EditedRepository:
-    """The repository in the folder ``path``; ``texts`` are those of the open files, by their paths within it."""
+    """The repository in the folder ``path``; ``texts`` are those of the open files, by their paths within it, and
+    ``written`` the files that may be others since the folder was read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.texts: dict[str, str] = {}
+        self.texts: Mapping[str, str] = {}
+        self.written: set[str] = set()
         self.faults: list[Fault] = []
         self._found: dict[str, frozenset[Fault]] = {}  # in each model that was looked at
         self.repository = self._saved = read_repository(path)
 
-    def read(self) -> None:
-        """Read the folder again: others write into it too."""
-        self._saved = replace(read_repository(self.path), configs=self._saved.configs)
-
-    def check(self, changed: Iterable[str]) -> list[Fault]:
-        """Return the faults that count, after the files at ``changed`` got other texts or were opened."""
+    def check(self, texts: Mapping[str, str]) -> list[Fault]:
+        """Return the faults that count with these texts of the open files."""
+        changed = {path for path in {*texts, *self.texts} if texts.get(path) != self.texts.get(path)} | self.written
+        if self.written:  # also by others
+            self._saved = replace(read_repository(self.path), configs=self._saved.configs)
+        self.texts, self.written = dict(texts), set()
         before, self.repository = self.repository, self._saved.with_texts(self.texts)
         models = {model.folder: model for model in self.repository.models_read}
         stale = {folder for path in changed for folder in self._folders(path, models)}
@@ -57,9 +59,9 @@ class EditedRepository:
         return path if self.repository.tree.get(path) or (self.path / path).is_file() else ""
 
     def text_of(self, path: str) -> str:
-        """Return the text of a file as the checker reads it; "" for one that is no text."""
+        """Return the text of a file, as it is typed where it is open; "" for one that is no text."""
         entry = self.repository.tree.get(path)
-        return (entry.text if entry else None) or ""
+        return self.texts.get(path, (entry.text if entry else None) or "")
 
     def _folders(self, path: str, models: Iterable[str]) -> Iterable[str]:
         """Return the models that a file is about. One beside them may be about all: a recipe is, and for others it is

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types as lsp
-from pygls import uris
 
 from triton_ensembles.checking.registry import RULES_BY_ID
 from triton_ensembles.editing import explaining
@@ -30,19 +29,17 @@ def make_server() -> Server:
     return server
 
 
-def _typed(ls: Server, params: lsp.DidChangeTextDocumentParams) -> None:
-    ls.edit(params.text_document.uri, on_disk=False)
+def _typed(ls: Server, _: lsp.DidChangeTextDocumentParams) -> None:
+    ls.check_soon()
 
 
 def _saved(ls: Server, params: Any) -> None:
-    ls.edit(params.text_document.uri, on_disk=True)
+    ls.write(params.text_document.uri)
 
 
 def _written(ls: Server, params: lsp.DidChangeWatchedFilesParams) -> None:
     for change in params.changes:
-        if path := uris.to_fs_path(change.uri):
-            ls.desk.touch(Path(path), on_disk=True)
-    ls.check_soon()
+        ls.write(change.uri)
 
 
 async def _initialized(ls: Server, _: lsp.InitializedParams) -> None:

@@ -1,14 +1,12 @@
 """What a name in a config.pbtxt stands for, which names may stand there, and where a tensor comes from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from triton_ensembles.checking.config_tensors import type_name
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.checking.text.parsed import Path
 from triton_ensembles.editing.cursor import Cursor
-
-_STEP = ("ensemble_scheduling", "step")
 
 
 class Meant(NamedTuple):
@@ -59,23 +57,20 @@ def described(tensors: Sequence[Any]) -> dict[str, str]:
 
 def place_of(named: Meant) -> Path | None:
     """Return the place in a model's config where one of its tensors comes from, None for a tensor that it does not
-    have: an input, the step that writes it, else one that reads it, or the output; of a model itself the whole."""
-    model, name = named
-    if not name:
+    have; of a model itself the whole."""
+    if not named.tensor:
         return ()
-    config, steps = model.file.config, enumerate(model.file.config.ensemble_scheduling.step)
-    maps = [(number, field, getattr(step, field)) for number, step in steps for field in ("output_map", "input_map")]
-    values = [
-        (*_STEP, number, field, key, "value")
-        for number, field, tensors in sorted(maps, key=lambda each: each[1], reverse=True)
-        for key, value in sorted(tensors.items())
-        if value == name
-    ]
-    inputs, outputs = (
-        [(kind, number, "name") for number, each in enumerate(getattr(config, kind)) if each.name == name]
-        for kind in ("input", "output")
-    )
-    return next(iter([*inputs, *values, *outputs]), None)
+    return next((path for path, name in _places(named.model.file.config) if name == named.tensor), None)
+
+
+def _places(config: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the places that name a tensor: inputs, then those that steps write, those that they read, and outputs."""
+    yield from ((("input", number, "name"), tensor.name) for number, tensor in enumerate(config.input))
+    for field in ("output_map", "input_map"):
+        for number, step in enumerate(config.ensemble_scheduling.step):
+            for key, name in sorted(getattr(step, field).items()):
+                yield ("ensemble_scheduling", "step", number, field, key, "value"), name
+    yield from ((("output", number, "name"), tensor.name) for number, tensor in enumerate(config.output))
 
 
 def step_model(model: Model, number: int) -> Model | None:

@@ -1,14 +1,16 @@
 """The language server: what editors send and get, over :mod:`pygls`."""
 
 import asyncio
-import io
+import contextlib
 import logging
+import sys
 from pathlib import Path
+from threading import Event
 
 from lsprotocol import types as lsp
 from pygls import uris
+from pygls.io_ import StdoutWriter, run_async
 from pygls.lsp.server import LanguageServer
-from typing_extensions import override
 
 from triton_ensembles.checking.fault import Fault, Severity
 from triton_ensembles.checking.repository import Model
@@ -16,7 +18,6 @@ from triton_ensembles.editing.cursor import Cursor, cursor_at
 from triton_ensembles.editing.desk import Desk
 from triton_ensembles.editing.edited import EditedRepository
 from triton_ensembles.editing.positions import Positions
-from triton_ensembles.editing.standard_input import StandardInput
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.version import __version__
 
@@ -35,25 +36,30 @@ class Server(LanguageServer):
     def __init__(self) -> None:
         # Whole texts: where a change lies would be counted in lines, and pygls has more kinds of them than editors.
         super().__init__(NAME, __version__, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
-        self.desk = Desk()
+        self.desk = Desk(self._texts)
         self._shown: dict[Path, set[str]] = {}  # the files of each repository whose faults the editor has
         self._timer: asyncio.TimerHandle | None = None
-        self._input = StandardInput()
 
     def serve(self) -> None:
         """Answer over standard input and output until either ends, or a signal comes."""
-        self.start_io(stdin=io.BufferedReader(self._input))
+        with contextlib.suppress(BrokenPipeError, asyncio.IncompleteReadError):
+            asyncio.run(self._serve())
 
-    @override
-    def shutdown(self) -> None:
-        self._input.end()
-        super().shutdown()  # type: ignore[no-untyped-call]
+    async def _serve(self) -> None:
+        # Not start_io: it reads in a thread, and a process waits for its threads at its end.
+        reader = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        self.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
+        await run_async(Event(), reader, self.protocol, error_handler=self.report_server_error)
 
-    def edit(self, uri: str, *, on_disk: bool) -> None:
-        """Take over the text of an open file, and check it soon."""
+    def _texts(self) -> dict[Path, str]:
+        documents = self.workspace.text_documents
+        return {Path(path): documents[uri].source for uri in documents if (path := uris.to_fs_path(uri))}
+
+    def write(self, uri: str) -> None:
+        """Note that a file may not be what it was, and check soon."""
         if path := uris.to_fs_path(uri):
-            document = self.workspace.text_documents.get(uri)
-            self.desk.edit(Path(path), document.source if document else None, on_disk=on_disk)
+            self.desk.write(Path(path))
             self.check_soon()
 
     def check_soon(self) -> None:
@@ -77,8 +83,7 @@ class Server(LanguageServer):
             self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, f"the check failed: {error}"))
 
     def positions(self, edited: EditedRepository, path: str) -> Positions:
-        text = self.desk.texts.get(edited.path / path, edited.text_of(path))
-        return Positions(text, self.workspace.position_codec)
+        return Positions(edited.text_of(path), self.workspace.position_codec)
 
     def faults_at(self, edited: EditedRepository, path: str, wanted: lsp.Range) -> list[tuple[Fault, lsp.Diagnostic]]:
         """Return the faults of a file that a range touches, as they are shown there."""
