@@ -5,8 +5,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -38,15 +40,17 @@ def guarded(folder: Path, method: str, seconds: float) -> Iterator[None]:
         raise stopped.error from None
 
 
+def innermost(folder: Path, frames: Iterable[tuple[FrameType, int]]) -> tuple[Path, int | None]:
+    """Return the file and the line of the first of ``frames`` that is in the model in ``folder``; else the folder."""
+    files = ((frame.f_code.co_filename, line) for frame, line in frames)
+    return next(((Path(file), line) for file, line in files if file.startswith(f"{folder}/")), (folder, None))
+
+
 def stopped(message: str, folder: Path, frame: FrameType | None, cure: str) -> Stopped:
     """The error at the innermost line of the model in which the frame, or any thread, is."""
-    for innermost in (frame, *sys._current_frames().values()):
-        while innermost is not None:
-            if innermost.f_code.co_filename.startswith(f"{folder}/"):
-                path, line = innermost.f_code.co_filename, innermost.f_lineno
-                return Stopped(EnsembleError(message, path=path, line=line, cure=cure))
-            innermost = innermost.f_back
-    return Stopped(EnsembleError(message, path=folder, cure=cure))
+    threads = (frame, *sys._current_frames().values())
+    path, line = innermost(folder, chain.from_iterable(map(traceback.walk_stack, threads)))
+    return Stopped(EnsembleError(message, path=path, line=line, cure=cure))
 
 
 @contextmanager
@@ -77,12 +81,8 @@ def _ended_after(seconds: float, folder: Path, method: str) -> Iterator[None]:
     done, main = threading.Event(), threading.get_ident()
 
     def expire(_: int, frame: FrameType | None) -> None:
-        outer = frame
-        while outer is not None:
-            if any(debugger in outer.f_code.co_filename for debugger in _DEBUGGERS):
-                return
-            outer = outer.f_back
-        if not done.is_set():
+        files = [outer.f_code.co_filename for outer, _ in traceback.walk_stack(frame)]
+        if not done.is_set() and not any(debugger in file for debugger in _DEBUGGERS for file in files):
             message = f"{method} has not returned after {seconds:g} s"
             raise stopped(message, folder, frame, "load_step takes other seconds")
 

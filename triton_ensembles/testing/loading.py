@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -11,12 +12,10 @@ from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.environments import PARAMETER
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.runtime.fused.ensemble import FusedStep
 from triton_ensembles.runtime.fused.plan import StepPlan
 from triton_ensembles.runtime.fused.step import StepPlace
-from triton_ensembles.runtime.fused.step_inputs import declared
 from triton_ensembles.testing.backend_utils import UTILS
-from triton_ensembles.testing.limits import guarded
+from triton_ensembles.testing.limits import guarded, innermost
 from triton_ensembles.testing.step import Step
 from triton_ensembles.testing.step_models import Function, StepModels
 from triton_ensembles.testing.stub_modules import StubModules
@@ -49,14 +48,14 @@ def load_step(
     """
     folder = Path(path).resolve()
 
-    def load(folder: Path) -> tuple[FusedStep, TestedStep]:
+    def load(folder: Path) -> TestedStep:
         return _load(folder, called, seconds, this_python=this_python)
 
     called = StepModels(folder, models or {}, load)
-    return Step(*load(folder), called, seconds)
+    return Step(load(folder), called, seconds)
 
 
-def _load(folder: Path, models: StepModels, seconds: float, *, this_python: bool) -> tuple[FusedStep, TestedStep]:
+def _load(folder: Path, models: StepModels, seconds: float, *, this_python: bool) -> TestedStep:
     config, version = _config(folder, this_python=this_python), _version(folder)
     name, written = config.name or folder.name, as_json(completed(config, "python", 1))
     del written["name"]
@@ -67,13 +66,11 @@ def _load(folder: Path, models: StepModels, seconds: float, *, this_python: bool
             written.update(_completed(place, name))
         method = "initialize"
         with guarded(folder, method, seconds):
-            step = TestedStep(place, models)
+            return TestedStep(place, models)
     except EnsembleError:
         raise
     except (Exception, SystemExit) as error:
         raise _load_error(error, folder, name) from error
-    inputs, outputs = (declared(written[kind]) for kind in ("input", "output"))
-    return FusedStep(place.plan, name, step, int(written["max_batch_size"]), inputs, outputs), step
 
 
 def _config(folder: Path, *, this_python: bool) -> ModelConfig:
@@ -128,11 +125,8 @@ def _completed(place: StepPlace, name: str) -> dict[str, Any]:
 
 
 def _load_error(error: BaseException, folder: Path, name: str) -> EnsembleError:
-    trace, line, path = error.__traceback__, None, folder
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename.startswith(f"{folder}/"):
-            path, line = Path(trace.tb_frame.f_code.co_filename), trace.tb_lineno
-        trace = trace.tb_next
+    place = innermost(folder, reversed([*traceback.walk_tb(error.__traceback__)]))
     if isinstance(error, SyntaxError) and error.filename:
-        path, line = Path(error.filename), error.lineno
-    return EnsembleError(f"the step {name} cannot be loaded: {type(error).__name__}: {error}", path=path, line=line)
+        place = Path(error.filename), error.lineno
+    message = f"the step {name} cannot be loaded: {type(error).__name__}: {error}"
+    return EnsembleError(message, path=place[0], line=place[1])

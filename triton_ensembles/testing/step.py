@@ -11,13 +11,12 @@ import numpy as np
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends.common.batching import Array
-from triton_ensembles.runtime.fused.ensemble import FusedStep
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.responses import normalized
 from triton_ensembles.runtime.fused.step_inputs import DeclaredTensor, RefusedError
 from triton_ensembles.testing.errors import TritonError
 from triton_ensembles.testing.limits import guarded
-from triton_ensembles.testing.step_models import StepModels, answers_of
+from triton_ensembles.testing.step_models import StepModels
 from triton_ensembles.testing.tested_step import TestedStep
 
 
@@ -53,19 +52,12 @@ Answered = Outputs | list[Outputs | TritonError]
 class Step:
     """A step of a test, and a context manager that closes it."""
 
-    def __init__(self, model: FusedStep, step: TestedStep, models: StepModels, seconds: float) -> None:
-        self._model, self._step, self._models, self._seconds = model, step, models, seconds
-        self._folder = step.folder
-
-    @property
-    def model(self) -> Any:
+    def __init__(self, step: TestedStep, models: StepModels, seconds: float) -> None:
+        self._step, self._models, self._seconds = step, models, seconds
+        self.model = step.model
         """The step's ``TritonPythonModel``."""
-        return self._step.model
-
-    @property
-    def module(self) -> Any:
+        self.module = step.module
         """The module of model.py, for ``monkeypatch.setattr``."""
-        return self._step.module
 
     def infer(self, request: Request | None = None, /, **inputs: Any) -> Any:
         """Send one request, or the inputs of one: the arrays by output, strings as bytes; of a decoupled model a list
@@ -88,8 +80,8 @@ class Step:
         questions = [self._question(request) for request in requests]
         self._models.error = None
         try:
-            with guarded(self._folder, "execute", self._seconds):
-                answers = answers_of(self._model, self._step, questions)
+            with guarded(self._step.folder, "execute", self._seconds):
+                answers = self._step.answers(questions)
         finally:
             if error := self._models.error:
                 raise error
@@ -97,7 +89,7 @@ class Step:
 
     def close(self) -> None:
         """Call the step's ``finalize``, and that of the models that it called."""
-        with guarded(self._folder, "finalize", self._seconds):
+        with guarded(self._step.folder, "finalize", self._seconds):
             self._step.close()
             self._models.close()
 
@@ -108,10 +100,8 @@ class Step:
         self.close()
 
     def _question(self, request: Request) -> Question:
-        arrays = {
-            name: _array(name, value, self._model.inputs.get(name), self._model.rows > 0)
-            for name, value in request.inputs.items()
-        }
+        declared, batched = self._step.declared.inputs, self._step.declared.rows > 0
+        arrays = {name: _array(name, value, declared.get(name), batched) for name, value in request.inputs.items()}
         parameters = json.dumps(dict(request.parameters), separators=(",", ":"), ensure_ascii=False)
         flags = request.start + 2 * request.end
         wanted = tuple(request.outputs)

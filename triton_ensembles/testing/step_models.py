@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from triton_ensembles.runtime.fused.called_models import accepted_input
-from triton_ensembles.runtime.fused.ensemble import FusedStep
+from triton_ensembles.runtime.fused.called_models import NOT_READY, ONLY_IN_EXECUTE
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.responses import normalized
-from triton_ensembles.runtime.fused.step_inputs import RefusedError, returned
+from triton_ensembles.runtime.fused.step_inputs import RefusedError
 from triton_ensembles.testing.errors import TritonError
 from triton_ensembles.testing.native import TritonModelException
 from triton_ensembles.testing.stub_modules import TestModules
@@ -25,37 +24,12 @@ _DECOUPLED = (
 )
 
 
-def answers_of(model: FusedStep, step: TestedStep, questions: Iterable[Question]) -> list[list[Answer] | RefusedError]:
-    """Return the answers of a model to requests that come together, or why Triton refuses one."""
-    results: list[Any] = []
-    for question in questions:
-        try:
-            results.append(accepted_input(model, question))
-        except RefusedError as error:
-            results.append(error)
-    batch = [result for result in results if not isinstance(result, RefusedError)]
-    answered = iter(step.answers(batch) if batch else [])
-    return [result if isinstance(result, RefusedError) else _passed(model, next(answered)) for result in results]
-
-
-def _passed(model: FusedStep, answers: list[Answer]) -> list[Answer]:
-    """The answers with the shapes that clients see."""
-    return [
-        answer
-        if isinstance(answer, Failure)
-        else {name: returned(array, model.outputs[name], batched=model.rows > 0) for name, array in answer.items()}
-        for answer in answers
-    ]
-
-
 class StepModels:
     """Those that the step in the folder ``caller`` may call. ``load`` returns the one in a folder."""
 
-    def __init__(
-        self, caller: Path, functions: Mapping[str, Function], load: Callable[[Path], tuple[FusedStep, TestedStep]]
-    ) -> None:
+    def __init__(self, caller: Path, functions: Mapping[str, Function], load: Callable[[Path], TestedStep]) -> None:
         self._repository, self._functions, self._load = caller.parent, functions, load
-        self._loaded: dict[str, tuple[FusedStep, TestedStep]] = {}
+        self._loaded: dict[str, TestedStep] = {}
         self._running = [caller.name]
         self.error: BaseException | None = None  # of the test's own function, or of a model that cannot be loaded
 
@@ -66,7 +40,7 @@ class StepModels:
         return is_there and (version == -1 or (self._repository / name / str(version)).is_dir())
 
     def refuse_outside(self, *_: Any) -> None:
-        raise TritonModelException("BLS is only supported during the 'execute' function.")
+        raise TritonModelException(ONLY_IN_EXECUTE)
 
     def answer(self, name: str, version: int, question: Question) -> Answer:
         answers = self._answers(name, version, question, decoupled=False)
@@ -76,14 +50,14 @@ class StepModels:
         return iter(self._answers(name, version, question, decoupled=True))
 
     def close(self) -> None:
-        for _, step in self._loaded.values():
+        for step in self._loaded.values():
             step.close()
 
     def _answers(self, name: str, version: int, question: Question, *, decoupled: bool) -> list[Answer]:
         try:
             return self._answered(name, version, question, decoupled=decoupled)
         except RefusedError as error:
-            return [Failure(f"Model {name} - Error when running inference: {error}")]
+            return [Failure.of_call(name, error)]
         except (TritonModelException, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -92,7 +66,7 @@ class StepModels:
 
     def _answered(self, name: str, version: int, question: Question, *, decoupled: bool) -> list[Answer]:
         if not self.is_ready(name, version):
-            raise RefusedError(f"Failed for execute the inference request. Model '{name}' is not ready.")
+            raise RefusedError(NOT_READY.format(name))
         if name in self._functions:
             return _called(self._functions[name], question)
         if name in self._running:
@@ -100,12 +74,12 @@ class StepModels:
         if name not in self._loaded:
             with TestModules().active():
                 self._loaded[name] = self._load(self._repository / name)
-        model, step = self._loaded[name]
+        step = self._loaded[name]
         if step.is_decoupled and not decoupled:
             raise RefusedError(_DECOUPLED.format(name))
         self._running.append(name)
         try:
-            (answers,) = answers_of(model, step, [question])
+            (answers,) = step.answers([question])
         finally:
             self._running.remove(name)
         if isinstance(answers, RefusedError):

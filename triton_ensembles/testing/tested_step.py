@@ -1,14 +1,16 @@
 """A step of a test: the fused runtime's, which may also answer through response senders."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.runtime.fused.messages import Answer, Failure
+from triton_ensembles.runtime.fused.ensemble import FusedStep
+from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.python_step import PythonStep, WrongReturnError
 from triton_ensembles.runtime.fused.responses import answer_of
 from triton_ensembles.runtime.fused.step import StepInput, StepPlace
+from triton_ensembles.runtime.fused.step_inputs import RefusedError
 from triton_ensembles.runtime.fused.step_request import Models
 from triton_ensembles.testing.limits import Stopped
 from triton_ensembles.testing.native import InferenceResponse, ResponseSender, TritonModelException
@@ -27,8 +29,8 @@ class TestedStep(PythonStep):
 
     def __init__(self, place: StepPlace, models: Models) -> None:
         policy = place.plan.config.get("model_transaction_policy") or {}
-        self.is_decoupled, self._instance = bool(policy.get("decoupled")), place.instance
-        self.folder, self._file = place.folder, place.version_folder / "model.py"
+        self.is_decoupled, self.folder = bool(policy.get("decoupled")), place.folder
+        self.declared = FusedStep.of(place, self)
         self.cause: BaseException | None = None  # of the last failure
         super().__init__(place, models, StubModules)
 
@@ -42,19 +44,29 @@ class TestedStep(PythonStep):
         """The module of its model.py."""
         return self._modules.module
 
-    def answers(self, batch: Sequence[StepInput]) -> list[list[Answer]]:
-        """Return the answers to each request. Raises EnsembleError if one would wait for ever."""
+    def answers(self, questions: Sequence[Question]) -> list[list[Answer] | RefusedError]:
+        """Return the answers to requests that come together, or why Triton refuses one. Raises EnsembleError if one
+        would wait for ever."""
+        results: list[Any] = []
+        for question in questions:
+            try:
+                results.append(self.declared.accepted(question))
+            except RefusedError as error:
+                results.append(error)
+        batch = [result for result in results if isinstance(result, StepInput)]
+        answered = iter(self._answers(batch) if batch else [])
+        return [next(answered) if isinstance(result, StepInput) else result for result in results]
+
+    def _answers(self, batch: Sequence[StepInput]) -> Iterator[list[Answer]]:
         self._senders: list[ResponseSender] = []
         self.cause = None
-        found: list[list[Answer]] = []
         for step_input, result, sender in zip(batch, self.run(batch), self._senders, strict=True):
-            sent: list[Answer] = [answer_of(response, step_input.wanted) for response in sender.sent]
+            sent = [answer_of(response, step_input.wanted) for response in sender.sent]
             if not sender.closed.is_set():  # else the client hears no more
                 if not isinstance(result, Failure):
                     raise self._unanswered(step_input)
                 sent.append(result)
-            found.append(sent)
-        return found
+            yield [self.declared.passed(step_input.question, answer) for answer in sent]
 
     def sender(self) -> ResponseSender:
         self._senders.append(ResponseSender(self.is_decoupled))
@@ -72,7 +84,7 @@ class TestedStep(PythonStep):
     def responses(self, returned: Any, requests: Sequence[Any]) -> Sequence[Any]:
         if returned is not None:
             if self.is_decoupled:
-                using = f"Python model '{self._instance}' is using the decoupled mode"
+                using = f"Python model '{self._place.instance}' is using the decoupled mode"
                 raise WrongReturnError(f"{using} and the execute function must return None.")
             # None: there is an answer of the sender, or the request is rescheduled
             given = (
@@ -92,7 +104,9 @@ class TestedStep(PythonStep):
     def _unanswered(self, step_input: StepInput) -> EnsembleError:
         message = f"execute has returned, and the request {step_input.question.id!r} has no last answer"
         cure = "return a response for it, or send the flags TRITONSERVER_RESPONSE_COMPLETE_FINAL"
-        return EnsembleError(f"{message}: its client waits for ever", path=self._file, cure=cure)
+        return EnsembleError(
+            f"{message}: its client waits for ever", path=self._place.version_folder / "model.py", cure=cure
+        )
 
     def failed(self, error: BaseException) -> Failure:
         if isinstance(error, KeyboardInterrupt | Stopped):

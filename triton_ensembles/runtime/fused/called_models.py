@@ -12,9 +12,11 @@ import triton_python_backend_utils as pb_utils
 from triton_ensembles.runtime.fused.ensemble import FusedStep
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.plan import Plan
-from triton_ensembles.runtime.fused.step import StepInput, StepRunner
-from triton_ensembles.runtime.fused.step_inputs import RefusedError, accepted, returned
+from triton_ensembles.runtime.fused.step import StepRunner
+from triton_ensembles.runtime.fused.step_inputs import RefusedError
 
+ONLY_IN_EXECUTE = "BLS is only supported during the 'execute' function."
+NOT_READY = "Failed for execute the inference request. Model '{}' is not ready."
 _DECOUPLED = "a fused ensemble answers each call once: exec(decoupled=True) is not possible in it"
 _OUTLIVES = "a step of a fused ensemble calls '{}' only while its execute runs: wait there for the thread that does it"
 
@@ -63,36 +65,20 @@ class CalledModels:
     def answer(self, name: str, version: int, question: Question) -> Answer:
         """The answer of a model; ``version`` -1 is any. Raises TritonModelException outside of ``execute``."""
         if not self._models:
-            raise pb_utils.TritonModelException("BLS is only supported during the 'execute' function.")
+            raise pb_utils.TritonModelException(ONLY_IN_EXECUTE)
         try:
             if not self.is_ready(name, version):
-                raise RefusedError(f"Failed for execute the inference request. Model '{name}' is not ready.")
+                raise RefusedError(NOT_READY.format(name))
             number, model = self._models[name]
-            step_input = accepted_input(model, question)
+            step_input = model.accepted(question)
         except RefusedError as error:
-            return Failure(f"Model {name} - Error when running inference: {error}")
+            return Failure.of_call(name, error)
         caller = self._entering(number)
         (result,) = model.runner.run([step_input])
         self._entering(caller)
-        if isinstance(result, Failure):
-            return Failure(result.message)  # the code does not reach the caller
-        try:
-            return {
-                output: returned(result[output], model.outputs[output], batched=model.rows > 0)
-                for output in step_input.wanted
-                if output in result
-            }
-        except RefusedError as error:
-            return Failure(f"{question.tag}{error} in the config of '{model.model}'")
+        # Of an error, the code does not reach the caller.
+        return Failure(result.message) if isinstance(result, Failure) else model.passed(question, result)
 
 
 MODELS = CalledModels()
 """Those of this process."""
-
-
-def accepted_input(model: FusedStep, question: Question) -> StepInput:
-    """The request as the model gets it. Raises :class:`RefusedError`, as Triton would refuse it."""
-    if unknown := next((output for output in question.wanted if output not in model.outputs), None):
-        raise RefusedError(f"unexpected inference output '{unknown}' for model '{model.model}'")
-    arrays = accepted(model.model, model.rows, model.inputs, question.inputs, question.tag)
-    return StepInput(question, arrays, sorted(question.wanted or model.outputs))

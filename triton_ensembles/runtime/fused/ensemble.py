@@ -7,19 +7,20 @@ the other, each for all requests that reach it.
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from triton_ensembles.runtime.backends.common.batching import Array
 from triton_ensembles.runtime.fused.messages import Answer, Failure, Question
 from triton_ensembles.runtime.fused.plan import Plan, StepPlan
-from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepRunner
+from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace, StepRunner
 from triton_ensembles.runtime.fused.step_inputs import (
     DeclaredTensor,
     RefusedError,
     Tensor,
     accepted,
+    declared,
     fitted,
     is_plain,
     returned,
@@ -46,6 +47,31 @@ class FusedStep:
     rows: int
     inputs: Mapping[str, DeclaredTensor]
     outputs: Mapping[str, DeclaredTensor]
+
+    @classmethod
+    def of(cls, place: StepPlace, runner: StepRunner) -> Self:
+        """Read what the step's config says of its tensors."""
+        config = place.plan.config
+        inputs, outputs = (declared(config.get(kind, ())) for kind in ("input", "output"))
+        return cls(place.plan, place.model, runner, int(config.get("max_batch_size", 0)), inputs, outputs)
+
+    def accepted(self, question: Question) -> StepInput:
+        """Return a request as the model gets it. Raises :class:`RefusedError`, as Triton would refuse it."""
+        if unknown := next((output for output in question.wanted if output not in self.outputs), None):
+            raise RefusedError(f"unexpected inference output '{unknown}' for model '{self.model}'")
+        arrays = accepted(self.model, self.rows, self.inputs, question.inputs, question.tag)
+        return StepInput(question, arrays, sorted(question.wanted or self.outputs))
+
+    def passed(self, question: Question, result: StepOutput) -> StepOutput:
+        """Return the outputs with the shapes that clients and other models see, or why there are none."""
+        if isinstance(result, Failure):
+            return result
+        try:
+            return {
+                name: returned(array, self.outputs.get(name), batched=self.rows > 0) for name, array in result.items()
+            }
+        except RefusedError as error:
+            return Failure(f"{question.tag}{error} in the config of '{self.model}'")
 
     def groups(self, requests: Sequence[Mapping[str, Array]]) -> list[list[int]]:
         """The indexes of the requests of each execution: those that Triton's dynamic batcher would put together.
@@ -161,21 +187,14 @@ class _Run:
         return runs and all(tensor in self.tensors for tensor in step.plan.inputs.values())
 
     def take(self, step: FusedStep, inputs: Mapping[str, Any], result: StepOutput) -> None:
-        """The result of the step for this request."""
+        """Take the result of the step for this request."""
+        result = step.passed(self.question, result)
         if isinstance(result, Failure):
             self.failure = result
             return
-        batched = step.rows > 0
-        batch = len(next(iter(inputs.values()))) if batched and inputs else 0
+        batch = len(next(iter(inputs.values()))) if step.rows and inputs else 0
         for name, tensor in step.plan.outputs.items():
-            array = result.get(name)
-            if array is not None:
-                try:
-                    array = returned(array, step.outputs.get(name), batched=batched)
-                except RefusedError as error:
-                    self.failure = Failure(f"{self.question.tag}{error} in the config of '{step.model}'")
-                    return
-            self.tensors[tensor] = Tensor(array, batch, private=True)
+            self.tensors[tensor] = Tensor(result.get(name), batch, private=True)
 
     def answer(self, name: str, plan: Plan) -> Answer:
         if self.failure:

@@ -17,7 +17,6 @@ from triton_ensembles.runtime.fused.messages import Failure
 from triton_ensembles.runtime.fused.plan import ENSEMBLE, Plan
 from triton_ensembles.runtime.fused.python_step import PythonStep, text_of
 from triton_ensembles.runtime.fused.step import NotReentrant, StepInput, StepOutput, StepPlace, StepRunner, place_of
-from triton_ensembles.runtime.fused.step_inputs import declared
 from triton_ensembles.runtime.fused.warmup import warm_up
 
 
@@ -51,9 +50,7 @@ def _load(place: StepPlace, inner: Callable[[], StepRunner]) -> FusedStep:
     except BaseException as error:  # also SystemExit: whatever a step's own code does
         reason = str(error) if isinstance(error, LoadError) else text_of(error)
         raise LoadError(f"the step {step.name} cannot be loaded: {reason}") from error
-    inputs, outputs = (declared(step.config.get(kind, ())) for kind in ("input", "output"))
-    rows = int(step.config.get("max_batch_size", 0))
-    return FusedStep(step, place.model, NotReentrant(place.model, runner), rows, inputs, outputs)
+    return FusedStep.of(place, NotReentrant(place.model, runner))
 
 
 class EngineStep(StepRunner):

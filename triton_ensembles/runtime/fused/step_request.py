@@ -64,7 +64,7 @@ class InferenceRequest:
             names = [tensor.name() for tensor in inputs]
             repeated = next(name for name in names if names.count(name) > 1)
             message = f"{question.tag}input '{repeated}' already exists in request"
-            return response_of(Failure(f"Model {self._model} - Error when running inference: {message}"))
+            return response_of(Failure.of_call(self._model, message))
         with self.calls:
             if not self.executing.is_set():
                 self.models.refuse_outside(self._model, self._version)
