@@ -72,9 +72,9 @@ the project, the folder that holds `ensembles/`, unless it says otherwise.
 A key that this version does not know is an error, so that no misspelling is ignored. A recipe that needs a newer
 version says so by `requires`; an older one then refuses it in one line, whatever else it holds.
 """
-_TABLES = (*("Source", "Artifact", "Random"), *("AccuracyCheck", "AccuracyScript", "Engine", "Environment", "GpuOnly"))
+_TABLES = ("Source", "Artifact", "Engine", "Environment")
 _PLACES = ("HubPlace", "PackagePlace", "PathPlace", "UrlPlace")
-_WHERE = dict.fromkeys(("Random", "AccuracyCheck", "AccuracyScript"), " in `[[artifacts]]`")
+_PARTS = {"Random": "random", "AccuracyCheck": "accuracy", "AccuracyScript": "accuracy"}
 _COLUMNS = "| key | type | default | meaning | example |\n|---|---|---|---|---|\n"
 _TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
 _OPTION_TYPES = {str: "text", int: "whole number", tuple: "list", bool: "true or false"}
@@ -86,11 +86,12 @@ def page() -> str:
     tables = schema["definitions"]
     parts = [_HEAD, _section("The top", schema, "What is written before the first table, and the tables.")]
     for name in _TABLES:
-        heading = f"`{tables[name]['title']}`{_WHERE.get(name, '')}"
-        parts.append(_section(heading, tables[name], tables[name]["description"]))
+        parts.append(_section(f"`{tables[name]['title']}`", tables[name], tables[name]["description"]))
         if name == "Source":
-            parts.append(_places(tables))
+            kinds = {place: tables[place]["title"] for place in _PLACES}
+            parts.append(_together("The places in `from`", kinds, tables))
         if name == "Artifact":
+            parts.append(_together("`random` and `accuracy`", _PARTS, tables, within=True))
             parts.append(_makers())
     return "\n".join(parts)
 
@@ -100,20 +101,19 @@ def _section(heading: str, table: Mapping[str, Any], about: str) -> str:
     return f"## {heading}\n\n{about}\n\n{_COLUMNS}{rows}"
 
 
-def _places(tables: Mapping[str, Any]) -> str:
-    """The kinds of places in one table: the first key of each says which it is."""
-    kinds = [tables[name] for name in _PLACES]
-    about = "".join(f"- **{kind['title']}**: {kind['description']}\n" for kind in kinds)
-    rows = "".join(row for kind in kinds for row in _rows(kind))
-    return f"### The places in `from`\n\n{about}\n{_COLUMNS}{rows}"
+def _together(heading: str, kinds: Mapping[str, str], tables: Mapping[str, Any], *, within: bool = False) -> str:
+    """Return several small tables as one, with a line about each; the keys have its name before them if ``within``."""
+    about = "".join(f"- **{title}**: {tables[name]['description']}\n" for name, title in kinds.items())
+    rows = "".join(row for name, title in kinds.items() for row in _rows(tables[name], f"{title}." if within else ""))
+    return f"### {heading}\n\n{about}\n{_COLUMNS}{rows}"
 
 
-def _rows(table: Mapping[str, Any]) -> Iterator[str]:
+def _rows(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     for key, value in table["properties"].items():
         default = f"`{toml(value['default'])}`" if "default" in value else "none"
         default = "**required**" if key in table.get("required", ()) else default
         examples = "<br>".join(f"`{_shortened(toml(example))}`" for example in value["examples"])
-        cells = [f"`{key}`", _type(value), default, value["description"], examples]
+        cells = [f"`{prefix}{key}`", _type(value), default, value["description"], examples]
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 

@@ -11,7 +11,7 @@ from triton_ensembles.triton.destination import Destination
 INSTANCES = {
     "cpu": "ml.c5.xlarge",
     "gpu": "ml.g4dn.xlarge",
-    # Every loaded model takes memory, also when it is rarely called: docs/cpu.md has the GiB per dollar.
+    # Every loaded model takes memory, also when it is rarely called: docs/targets.md has the GiB per dollar.
     "fused": "ml.m5.xlarge",
 }
 # The release of AWS's image, likewise: the newest in accounts.csv whose image still has the TensorFlow backend
