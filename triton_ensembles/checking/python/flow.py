@@ -1,7 +1,6 @@
 """Where in a Python file a node stands: whether it certainly runs, and when."""
 
 import ast
-import sys
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -18,8 +17,8 @@ from triton_ensembles.checking.python.nodes import (
     is_changed,
     is_name,
     is_over,
+    may_end_before,
     name_of,
-    own_nodes,
     requests_of,
 )
 from triton_ensembles.checking.python.source import PythonFile
@@ -183,21 +182,6 @@ class Flow:
             return True
         function = self.scopes.function(iterated)
         return function is not None and function.name == "execute" and is_over(iterated, requests_of(function))
-
-
-def may_end_before(function: Function | None, node: ast.AST) -> bool:
-    """Return whether the function may end before this node, or is a generator, whose body a call does not run."""
-    return function is not None and _first_end(function) < getattr(node, "lineno", 0)
-
-
-@lru_cache(maxsize=256)
-def _first_end(function: Function) -> int:
-    """Return the line where the first return ends, 0 in a generator."""
-    nodes = own_nodes(function)
-    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
-        return 0
-    lines = (node.end_lineno or 0 for node in nodes if isinstance(node, ast.Return))
-    return min(lines, default=sys.maxsize)
 
 
 flow_of = lru_cache(maxsize=256)(Flow)

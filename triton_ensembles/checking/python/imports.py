@@ -2,10 +2,12 @@
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from triton_ensembles.checking.python.nodes import Function, Try, With
+from triton_ensembles.checking.python.nodes import Function, Try, With, may_end_before
+from triton_ensembles.checking.python.scope import Scopes
 
 _MODEL = "TritonPythonModel"
 
@@ -35,27 +37,12 @@ class Import:
         return (self.package, self.instead_of) if self.instead_of else (self.package,)
 
 
-def imports_of(module: ast.Module, full_name: Callable[[ast.expr], str]) -> Iterator[Import]:
-    """Yield what the import statements of a file name."""
-    here = Import("", module)
-    waiting: list[tuple[ast.AST, Import]] = [(node, here) for node in reversed(module.body)]
-    while waiting:
-        node, here = waiting.pop()
+def imports_of(nodes: Iterable[ast.AST], scopes: Scopes, full_name: Callable[[ast.expr], str]) -> Iterator[Import]:
+    """Yield what the import statements of a file name, in their order."""
+    statements = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    for node in sorted(statements, key=lambda node: (node.lineno, node.col_offset)):
         for package in _packages(node):
-            yield replace(here, package=package, node=node)
-        if isinstance(node, Try):
-            waiting += reversed(list(_of_try(node, here, full_name)))
-            continue
-        if isinstance(node, ast.ClassDef) and node.name == _MODEL:
-            waiting += reversed([(part, replace(here, later=later)) for part, later in _with_initialize(node)])
-            continue
-        if isinstance(node, ast.If) or (isinstance(node, With) and _suppresses(node, full_name)):
-            here = replace(here, certain=False)
-        elif isinstance(node, Function):
-            own = "" if node.decorator_list else node.name
-            here = replace(here, later=True, function=here.function if here.later else own)
-        if not isinstance(node, ast.expr):
-            waiting += reversed([(child, here) for child in ast.iter_child_nodes(node)])
+            yield _placed(Import(package, node), scopes, full_name)
 
 
 def _packages(node: ast.AST) -> list[str]:
@@ -67,33 +54,40 @@ def _packages(node: ast.AST) -> list[str]:
     return [package for name in names if (package := name.partition(".")[0])]
 
 
-def _with_initialize(model: ast.ClassDef) -> Iterator[tuple[ast.AST, bool]]:
-    """Yield the statements of the class and of ``initialize``, without which Triton does not load the model.
-
-    With each comes whether it runs later, as what follows a ``return`` of ``initialize`` may.
-    """
-    for statement in model.body:
-        if not (isinstance(statement, Function) and statement.name == "initialize"):
-            yield statement, False
-            continue
-        later = False
-        for part in statement.body:
-            yield part, later
-            later = later or any(isinstance(node, ast.Return) for node in ast.walk(part))
+def _placed(found: Import, scopes: Scopes, full_name: Callable[[ast.expr], str]) -> Import:
+    """Return an import with what the lines around it say."""
+    for parent, child in scopes.above(found.node):
+        if isinstance(parent, ast.If) or (isinstance(parent, With) and _suppresses(parent, full_name)):
+            found = replace(found, certain=False)
+        elif isinstance(parent, Try):
+            found = _tried(found, parent, child, full_name)
+        elif isinstance(parent, Function) and _is_later(found.node, parent, scopes):
+            found = replace(found, later=True, function="" if parent.decorator_list else parent.name)
+    return found
 
 
-def _of_try(node: Try, here: Import, full_name: Callable[[ast.expr], str]) -> Iterator[tuple[ast.AST, Import]]:
-    catching = [handler for handler in node.handlers if _catches(handler.type) and not _ends(handler, full_name)]
-    unsure = replace(here, certain=False)
-    for statement in (*node.body, *node.orelse):
-        yield statement, unsure if catching else here
-    tried = next((package for statement in node.body for package in _packages(statement)), "")
-    for handler in node.handlers:
-        is_fallback = handler in catching and tried
-        for statement in handler.body:
-            yield statement, replace(here, instead_of=tried) if is_fallback else unsure
-    for statement in node.finalbody:
-        yield statement, here
+def _tried(found: Import, node: Try, child: ast.AST, full_name: Callable[[ast.expr], str]) -> Import:
+    catching, tried = _handling(node, full_name)
+    if child in catching and tried:
+        return replace(found, instead_of=found.instead_of or tried)
+    is_last = node.finalbody and getattr(child, "lineno", 0) >= node.finalbody[0].lineno
+    is_unsure = isinstance(child, ast.ExceptHandler) or (catching and not is_last)
+    return replace(found, certain=False) if is_unsure else found
+
+
+@lru_cache(maxsize=256)
+def _handling(node: Try, full_name: Callable[[ast.expr], str]) -> tuple[set[ast.ExceptHandler], str]:
+    """Return the handlers that go on without a missing module, and the first one that is tried."""
+    catching = {handler for handler in node.handlers if _catches(handler.type) and not _ends(handler, full_name)}
+    return catching, next((package for statement in node.body for package in _packages(statement)), "")
+
+
+def _is_later(node: ast.AST, function: Function, scopes: Scopes) -> bool:
+    """Return whether a function may run after the load: not ``initialize``, without which Triton loads no model, but
+    for what follows a ``return`` of it."""
+    holder = scopes.parents.get(function)
+    is_of_load = function.name == "initialize" and isinstance(holder, ast.ClassDef) and holder.name == _MODEL
+    return not is_of_load or may_end_before(function, node)
 
 
 def _catches(error: ast.expr | None) -> bool:
@@ -114,6 +108,7 @@ def _ends(handler: ast.ExceptHandler, full_name: Callable[[ast.expr], str]) -> b
     return isinstance(last, ast.Raise)
 
 
+@lru_cache(maxsize=256)
 def _suppresses(node: ast.With | ast.AsyncWith, full_name: Callable[[ast.expr], str]) -> bool:
     """Return whether it is a ``with contextlib.suppress(ImportError)``, or something of that name."""
     calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]

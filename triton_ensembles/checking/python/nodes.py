@@ -1,6 +1,7 @@
 """Questions about single nodes of a syntax tree, functions and calls, which their text alone answers."""
 
 import ast
+import sys
 from functools import lru_cache
 from typing import TypeAlias, TypeGuard
 
@@ -133,3 +134,18 @@ def own_nodes(function: Function) -> tuple[ast.AST, ...]:
         if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
             waiting += reversed(list(ast.iter_child_nodes(node)))
     return tuple(nodes)
+
+
+def may_end_before(function: Function | None, node: ast.AST) -> bool:
+    """Return whether the function may end before this node, or is a generator, whose body a call does not run."""
+    return function is not None and _first_end(function) < getattr(node, "lineno", 0)
+
+
+@lru_cache(maxsize=256)
+def _first_end(function: Function) -> int:
+    """Return the line where the first return ends, 0 in a generator."""
+    nodes = own_nodes(function)
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
+        return 0
+    lines = (node.end_lineno or 0 for node in nodes if isinstance(node, ast.Return))
+    return min(lines, default=sys.maxsize)

@@ -114,7 +114,7 @@ class PythonFile:
 
     @cached_property
     def imports(self) -> list[Import]:
-        return list(imports_of(self.module, self.full_name)) if self.module else []
+        return list(imports_of(self.nodes, self.scopes, self.full_name))
 
 
 def model_files(model: Model) -> list[PythonFile]:

@@ -1,16 +1,17 @@
 """The texts that an expression may be: constants, loops over constants, f-strings. What is not certain is unknown."""
 
 import ast
-from collections.abc import Sequence
+import math
 from functools import lru_cache
 from itertools import product
 from typing import TypeAlias, TypeGuard
 
-from triton_ensembles.checking.python.bindings import assigned, binding_of
+from triton_ensembles.checking.python.bindings import Binding, assigned, binding_of
 from triton_ensembles.checking.python.nodes import is_changed, is_name, method_of, name_of
 from triton_ensembles.checking.python.source import PythonFile
 
 _MOST = 256  # values of an expression
+_MOST_PARTS = 16  # of an f-string, each of which may lead to others
 _LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
 _DEEPEST = 12  # names that lead to names
 _CHANGING = frozenset(
@@ -20,81 +21,78 @@ _CHANGING = frozenset(
 Value: TypeAlias = str | int
 
 
-class Values:
-    """The values that the names of one file are bound to; None stands for what is not known."""
+def texts_of(file: PythonFile, node: ast.expr | None) -> tuple[str, ...] | None:
+    """Return all the texts that an expression is, in order (``f"INPUT{n}"`` in a loop); None when not known."""
+    values = _values(file, node, 0) if node is not None else []
+    texts = [value for value in values if isinstance(value, str)]
+    return tuple(dict.fromkeys(texts)) if texts and len(texts) == len(values) else None
 
-    def __init__(self, file: PythonFile) -> None:
-        self._scopes = file.scopes
-        self._filled: set[str] = set()  # names and attributes whose lists and dictionaries are changed where they are
-        for node in file.nodes:
-            if isinstance(node, ast.Subscript) and is_changed(node):
-                self._filled.add(name_of(node.value))
-            elif isinstance(node, ast.Call) and method_of(node) in _CHANGING:
-                self._filled.add(name_of(node.func.value))  # type: ignore[attr-defined]
 
-    def texts(self, node: ast.expr | None) -> tuple[str, ...] | None:
-        """Return all the texts that an expression is, one after the other; None when they are not known."""
-        values = self._values(node, 0) if node is not None else None
-        return tuple(dict.fromkeys(map(str, values))) if values and _are_texts(values) else None
+def text_of(file: PythonFile, node: ast.expr | None) -> str | None:
+    """Return the one text that an expression is."""
+    texts = texts_of(file, node)
+    return texts[0] if texts and len(texts) == 1 else None
 
-    def _values(self, node: ast.expr, depth: int) -> list[Value] | None:
-        if depth > _DEEPEST:
-            return None
-        if isinstance(node, ast.Constant):
-            value = node.value
-            return [value] if isinstance(value, str) or (isinstance(value, int) and abs(value) < _LARGEST) else None
-        if isinstance(node, ast.JoinedStr):
-            return self._joined(node.values, depth)
-        if isinstance(node, ast.FormattedValue):
-            return self._values(node.value, depth + 1) if node.conversion == -1 and node.format_spec is None else None
-        binding = binding_of(self._scopes, node) if isinstance(node, ast.Name) else None
-        if binding and binding.target is not None:
-            return self._of_variable(binding.target, binding.value, node, depth)
-        bound = self._bound(node)
-        return self._values(bound, depth + 1) if bound is not None else None
 
-    def _bound(self, node: ast.expr) -> ast.expr | None:
-        """Return what a name, or an attribute that is set once, stands for; None for whatever else."""
-        if isinstance(node, ast.Name):
-            binding = binding_of(self._scopes, node)
-            return binding.value if binding and binding.target is None else None
-        name = node.attr if isinstance(node, ast.Attribute) else ""
-        setters = [*self._scopes.attributes.get(name, ()), *self._scopes.members.get(name, ())]
-        return assigned(self._scopes, setters[0]) if len(setters) == 1 else None
+@lru_cache(maxsize=128)
+def _filled(file: PythonFile) -> frozenset[str]:
+    """Return the names and attributes whose lists and dictionaries are changed where they are."""
+    changed = (node.value for node in file.nodes if isinstance(node, ast.Subscript) and is_changed(node))
+    calls = (call.func for call, _ in file.calls() if method_of(call) in _CHANGING)
+    return frozenset(map(name_of, (*changed, *(method.value for method in calls if isinstance(method, ast.Attribute)))))
 
-    def _joined(self, parts: list[ast.expr], depth: int) -> list[Value] | None:
-        choices: list[list[Value]] = []
-        for part in parts:
-            values = self._values(part, depth + 1)
-            if values is None or len(values) > _MOST:
-                return None
-            choices.append(values)
-        combined = ["".join(map(str, choice)) for _, choice in zip(range(_MOST + 1), product(*choices), strict=False)]
-        return list(combined) if len(combined) <= _MOST else None
 
-    def _of_variable(self, target: ast.expr, iterated: ast.expr, name: ast.expr, depth: int) -> list[Value] | None:
-        """Return the values of the variable of a loop over constants, also with ``enumerate``."""
-        if isinstance(target, ast.Tuple) and _is_over(iterated, "enumerate") and len(target.elts) == 2:
-            target, iterated = target.elts[1], iterated.args[0]
-        if not is_name(target, name_of(name)):
-            return None
-        if _is_over(iterated, "range"):
-            limit = next(iter(self._values(iterated.args[0], depth + 1) or ()), None)
-            return list(range(limit)) if isinstance(limit, int) and 0 < limit <= _MOST else None
-        for _ in range(_DEEPEST):
-            if not isinstance(iterated, ast.Name | ast.Attribute) or name_of(iterated) in self._filled:
-                break
-            iterated = self._bound(iterated) or iterated
-        return self._all(iterated.elts, depth) if isinstance(iterated, ast.Tuple | ast.List) else None
+def _values(file: PythonFile, node: ast.expr, depth: int) -> list[Value]:
+    """Return all values of an expression, none when they are not known."""
+    if depth > _DEEPEST:
+        return []
+    if isinstance(node, ast.Constant):
+        value = node.value
+        return [value] if isinstance(value, str) or (isinstance(value, int) and abs(value) < _LARGEST) else []
+    if isinstance(node, ast.JoinedStr):
+        return _joined(file, node.values, depth)
+    if isinstance(node, ast.FormattedValue):
+        return _values(file, node.value, depth + 1) if node.conversion == -1 and node.format_spec is None else []
+    binding = binding_of(file.scopes, node) if isinstance(node, ast.Name) else None
+    if binding and binding.target is not None:
+        return _of_variable(file, binding, name_of(node), depth)
+    bound = _bound(file, node)
+    return _values(file, bound, depth + 1) if bound is not None else []
 
-    def _all(self, nodes: Sequence[ast.expr], depth: int) -> list[Value] | None:
-        values: list[Value] = []
-        for node in nodes:
-            own = self._values(node, depth + 1)
-            if own is None:
-                return None
-            values += own
-        return values if 0 < len(values) <= _MOST else None
+
+def _bound(file: PythonFile, node: ast.expr) -> ast.expr | None:
+    """Return what a name, or an attribute that is set once, stands for; None for whatever else."""
+    if isinstance(node, ast.Name):
+        binding = binding_of(file.scopes, node)
+        return binding.value if binding and binding.target is None else None
+    name = node.attr if isinstance(node, ast.Attribute) else ""
+    setters = [*file.scopes.attributes.get(name, ()), *file.scopes.members.get(name, ())]
+    return assigned(file.scopes, setters[0]) if len(setters) == 1 else None
+
+
+def _joined(file: PythonFile, parts: list[ast.expr], depth: int) -> list[Value]:
+    choices = [_values(file, part, depth + 1) for part in parts] if len(parts) <= _MOST_PARTS else [[]]
+    count = math.prod(map(len, choices))
+    return ["".join(map(str, choice)) for choice in product(*choices)] if count <= _MOST else []
+
+
+def _of_variable(file: PythonFile, loop: Binding, name: str, depth: int) -> list[Value]:
+    """Return the values of the variable of a loop over constants, also with ``enumerate``."""
+    target, iterated = loop.target, loop.value
+    if isinstance(target, ast.Tuple) and _is_over(iterated, "enumerate") and len(target.elts) == 2:
+        target, iterated = target.elts[1], iterated.args[0]
+    if not is_name(target, name):
+        return []
+    if _is_over(iterated, "range"):
+        limit = next(iter(_values(file, iterated.args[0], depth + 1)), None)
+        return list(range(limit)) if isinstance(limit, int) and limit <= _MOST else []
+    for _ in range(_DEEPEST):
+        if not isinstance(iterated, ast.Name | ast.Attribute) or name_of(iterated) in _filled(file):
+            break
+        iterated = _bound(file, iterated) or iterated
+    elements = iterated.elts[: _MOST + 1] if isinstance(iterated, ast.Tuple | ast.List) else []
+    values = [_values(file, element, depth + 1) for element in elements]
+    return [value for own in values for value in own] if all(values) and len(values) <= _MOST else []
 
 
 def _is_over(iterated: ast.expr, function: str) -> TypeGuard[ast.Call]:
@@ -102,21 +100,3 @@ def _is_over(iterated: ast.expr, function: str) -> TypeGuard[ast.Call]:
     if not isinstance(iterated, ast.Call) or iterated.keywords or len(iterated.args) != 1:
         return False
     return is_name(iterated.func, function)
-
-
-def _are_texts(values: Sequence[Value]) -> bool:
-    return all(isinstance(value, str) for value in values)
-
-
-_values_of = lru_cache(maxsize=128)(Values)
-
-
-def texts_of(file: PythonFile, node: ast.expr | None) -> tuple[str, ...] | None:
-    """Return all the texts that an expression is, in order (``f"INPUT{n}"`` in a loop); None when not known."""
-    return _values_of(file).texts(node)
-
-
-def text_of(file: PythonFile, node: ast.expr | None) -> str | None:
-    """Return the one text that an expression is."""
-    texts = texts_of(file, node)
-    return texts[0] if texts and len(texts) == 1 else None

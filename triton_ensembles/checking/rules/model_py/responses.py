@@ -7,12 +7,13 @@ from typing import NamedTuple
 from triton_ensembles.checking.python.bindings import appending, elements_of, value_of
 from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.checking.python.execute import executes, gives_away, gives_none
-from triton_ensembles.checking.python.flow import When, flow_of, may_end_before
+from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import (
     Function,
     is_changed,
     is_none,
     is_over,
+    may_end_before,
     name_of,
     own_nodes,
     requests_of,
