@@ -122,18 +122,11 @@ field_rule("dynamic-batching-of-one", "dynamic_batching forms batches only with 
            bad=python_model("dynamic_batching { }", size=0), good=python_model("dynamic_batching { }"),
            source="core r24.10 dynamic_batch_scheduler.cc", severity=Severity.NOTE)
 
-field_rule("response-cache-sequence", "The response cache cannot be combined with sequence_batching",
-           at="response_cache.enable",
-           when=lambda config: config.response_cache.enable and config.HasField("sequence_batching"),
-           says="the response cache cannot be combined with sequence_batching", cure="delete response_cache",
-           bad=python_model("sequence_batching { }", "response_cache { enable: true }"),
-           good=python_model("sequence_batching { }", "response_cache { enable: false }"),
-           words="Response Cache does not currently support model … with sequence batching scheduler")
-
-field_rule("response-cache-decoupled", "The response cache cannot be combined with decoupled responses",
-           at="response_cache.enable",
-           when=lambda config: config.response_cache.enable and config.model_transaction_policy.decoupled,
-           says="the response cache cannot be combined with decoupled responses", cure="delete response_cache",
+field_rule("response-cache", "The response cache is not combined with sequence_batching or decoupled responses",
+           at="response_cache.enable", when=lambda config: config.response_cache.enable and (
+               "sequence_batching" if config.HasField("sequence_batching") else
+               config.model_transaction_policy.decoupled and "decoupled responses"),
+           says="the response cache cannot be combined with {wrong}", cure="delete response_cache",
            bad=python_model("model_transaction_policy { decoupled: true }", "response_cache { enable: true }"),
            good=python_model("model_transaction_policy { decoupled: false }", "response_cache { enable: true }"),
-           words="Response Cache does not currently support model … with 'decoupled' transaction policy")
+           words="Response Cache does not currently support model … with")

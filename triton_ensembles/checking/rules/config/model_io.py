@@ -14,13 +14,19 @@ from triton_ensembles.triton.model_formats import PLAN
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
 GOOD = python_model()
-_NON_LINEAR = io_tensor("X", "FP16", "8, 4, 4", "is_non_linear_format_io: true")
 _SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
 _SCALAR = io_tensor("X", "FP32", "1", "reshape { shape: [ ] }")
 
 
 def _tensors(model: Model) -> Iterable[tuple[Path, Any]]:
     return (((kind, index), tensor) for kind, index, tensor in tensors(model))
+
+
+def _of_tensorrt(model: Model) -> Iterator[tuple[Path, bool]]:
+    """Yield the switches of tensors that other backends do not have."""
+    for path, tensor in _tensors(model):
+        for field in ("is_shape_tensor", "is_non_linear_format_io"):
+            yield (*path, field), getattr(tensor, field)
 
 
 def _is_plan(model: Model) -> bool:
@@ -164,23 +170,12 @@ field_rule("format-needs-3-dims", "Only inputs with three dims have FORMAT_NHWC 
            good=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299, 3 ] }'),
            words="model input NHWC/NCHW require 3 dims")
 
-field_rule("shape-tensor-without-tensorrt", "Only TensorRT models have shape tensors",
-           source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",
-           models=lambda model: not _is_plan(model),
-           at=(_tensors, "is_shape_tensor"), when=lambda tensor: tensor.is_shape_tensor,
-           says="{path[0]} '{name}' is a shape tensor, and the model is not a TensorRT plan",
-           cure="delete is_shape_tensor",
+field_rule("tensor-without-tensorrt", "Only TensorRT models have shape tensors and non-linear formats",
+           source="core r24.10 model_config_utils.cc ValidateModelInput, …Output, ValidateNonLinearFormatIO",
+           models=lambda model: not _is_plan(model), at=(_of_tensorrt, ""), when=lambda is_set: is_set,
+           says="this {path[0]} has {name}, and the model is not a TensorRT plan", cure="delete {name}",
            bad=python_model(inputs=_SHAPE_TENSOR), good=plan_model(inputs=_SHAPE_TENSOR), good_loads=False,
-           words="shape tensors are only supported for TensorRT platform")
-
-field_rule("non-linear-format-without-tensorrt", "Only TensorRT models have non-linear formats",
-           source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
-           models=lambda model: not _is_plan(model),
-           at=(_tensors, "is_non_linear_format_io"), when=lambda tensor: tensor.is_non_linear_format_io,
-           says="{path[0]} '{name}' has a non-linear format, and the model is not a TensorRT plan",
-           cure="delete is_non_linear_format_io",
-           bad=python_model(inputs=_NON_LINEAR), good=plan_model(inputs=_NON_LINEAR), good_loads=False,
-           words="Non-linear IO format is only supported for the TensorRT platform")
+           words="supported for …TensorRT platform")
 
 field_rule("reshape-empty", "Only a model with batching can reshape a tensor to a scalar",
            models=lambda model: model.config.max_batch_size == 0, at=(_tensors, "reshape"),

@@ -10,7 +10,7 @@ from triton_ensembles.checking.config_tensors import dims_of, same_shape
 from triton_ensembles.checking.examples import ONNX_EXTERNAL, ONNX_LICENSED, io_tensor, onnx_model
 from triton_ensembles.checking.loaded_files import file_of, loaded_files
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, note, rule, warning
+from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, note, rule
 from triton_ensembles.checking.rules.model_files.tensors import other_dims, other_names, other_types, pairs
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
 
@@ -44,8 +44,14 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
     for path, file in files:
         for kind, number, written, tensor in pairs(model, file):
             dims, is_ragged = dims_of(written), kind == "input" and written.allow_ragged_batch
+            fixed = list(tensor.dims or ())[1 if model.config.max_batch_size > 0 else 0 :]
             if dims is not None and not (tensor.dims or tensor.kind or is_ragged):
                 yield from _of_a_number(model, (kind, number), path, tensor, dims)
+            elif dims and same_shape(dims, fixed) and any(a == -1 != b for a, b in zip(dims, fixed, strict=True)):
+                message = f"{kind} '{tensor.name}' has an axis of any size here, and {fixed} in {path}"
+                effect = "this project's own server loads it; Triton's native backend does not"
+                cure = f"write dims: [ {', '.join(map(str, fixed))} ]"
+                yield Finding(model.at(kind, number, "dims"), message, effect, cure, Severity.WARNING)
 
 
 def _of_a_number(
@@ -102,19 +108,6 @@ def onnx_completion(model: Model) -> Iterator[Finding]:
         effect = f"Triton does not load the model: {error}"
         cure = "export the model with a first axis of any size for every input and output, or delete max_batch_size"
         yield Finding(model.at("max_batch_size"), message, effect, cure)
-
-
-@warning("No axis is of any size in the config that the ONNX file fixes", bad=onnx_model(io_tensor("X", dims="-1")))
-def onnx_tensor_dims_fixed(model: Model) -> Iterator[Finding]:
-    for path, file in _files(model):
-        for kind, number, written, tensor in pairs(model, file):
-            dims = dims_of(written) or []
-            fixed = list(tensor.dims or ())[1 if model.config.max_batch_size > 0 else 0 :]
-            if same_shape(dims, fixed) and any(a == -1 != b for a, b in zip(dims, fixed, strict=True)):
-                message = f"{kind} '{tensor.name}' has an axis of any size here, and {fixed} in {path}"
-                effect = "this project's own server loads it; Triton's native backend does not"
-                cure = f"write dims: [ {', '.join(map(str, fixed))} ]"
-                yield Finding(model.at(kind, number, "dims"), message, effect, cure)
 
 
 @rule(

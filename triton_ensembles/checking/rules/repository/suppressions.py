@@ -14,7 +14,8 @@ GOOD = python_model(f"# check: ignore[version-missing] version 2 comes with the 
 
 
 @warning(
-    "A comment that accepts faults names the rules and a reason", bad=python_model("# check: ignore[version-missing]")
+    "A comment that accepts faults names rules that exist, and a reason",
+    bad=python_model("# check: ignore[version-missing]"),
 )
 def suppression_incomplete(repository: Repository) -> Iterator[Finding]:
     for comment in suppressions_of(repository):
@@ -22,18 +23,9 @@ def suppression_incomplete(repository: Repository) -> Iterator[Finding]:
             message = f"this comment has no {'reason' if comment.rules else 'rule in brackets'}"
             cure = f"write # check: ignore[{', '.join(comment.rules) or 'rule-id'}] and why the fault may stay"
             yield Finding(_place(comment), message, "it accepts nothing", cure)
-
-
-@warning(
-    "A comment that accepts faults names rules that exist",
-    bad=python_model("# check: ignore[max-batch-size-negativ] it is meant so"),
-)
-def suppression_rule_unknown(repository: Repository) -> Iterator[Finding]:
-    for comment in suppressions_of(repository):
         for name in comment.rules:
             if name not in REGISTERED:
-                message = f"there is no rule '{name}'"
-                yield Finding(_place(comment), message, "the comment accepts nothing", cure_for(name))
+                yield Finding(_place(comment), f"there is no rule '{name}'", "it accepts nothing", cure_for(name))
 
 
 @note("Comments accept existing faults", bad=python_model("# check: ignore[max-batch-size-negative] it is meant so"))
