@@ -77,19 +77,10 @@ def _misfit(model: Model, place: Place, name: str, path: str, dims: Sequence[int
         count += 1
     if count == needed and at == len(data):
         return
-    message = f"{path} has {count} string{'' if count == 1 else 's'}, and the tensor needs {needed}"
-    effect = f"expected {needed} string elements for inference input '{name}' for model '{model.name}', got {count}"
-    if count > needed:
-        message = f"{path} has more than the {needed} strings that the tensor needs"
-        effect = f"unexpected number of string elements {count} for inference input '{name}', expecting {needed}"
-    elif at > len(data):
-        message = f"the length of string {count} in {path} leads beyond the end of the file"
-        effect = f"incomplete string data for inference input '{name}'" if count == needed else effect
-    elif at < len(data):
-        message = f"{path} ends with {len(data) - at} bytes that are no string"
-        effect = f"incomplete string length indicator for inference input '{name}'"
-    cure = "write each string behind its length in bytes: struct.pack('<I', len(data)) + data"
-    yield Finding(place, message, f"Triton refuses it: {effect}", cure)
+    message = f"{path} is not just the {needed} strings that the tensor needs, each behind its length in four bytes"
+    effect = f"Triton refuses it: unexpected or incomplete string data for inference input '{name}'"
+    cure = "write for each of them: struct.pack('<I', len(data)) + data"
+    yield Finding(place, message, effect, cure)
 
 
 @rule(

@@ -20,7 +20,7 @@ _FUSE = (
     "it a step of the ensemble (with optional inputs, where it does not need them)"
 )
 _ALONE = "; or serve it alone, where called models are loaded besides (since 23.07): deploy --single"
-_ENDLESS = 1 << 62  # bytes: what no product of dims is counted beyond
+_MOST_AXES = 64  # that are looked at
 
 DESTINATION = Destination(instance="ml.g5.xlarge")
 
@@ -139,11 +139,8 @@ def _size(tensor: Any) -> int:
     name = type_name(tensor.data_type)
     if name not in ELEMENT_BYTES or not tensor.dims or any(dim < 1 for dim in tensor.dims):
         return -1
-    large: list[int] = [dim for dim in tensor.dims if dim > 1][:63]  # of more, the product is endless
-    return min(ELEMENT_BYTES[name] * math.prod(large), _ENDLESS)
+    return int(min(ELEMENT_BYTES[name] * math.prod(tensor.dims[:_MOST_AXES]), 2**62))
 
 
 def _mb(size: int) -> str:
-    if size >= _ENDLESS:
-        return "more than any memory"
     return f"{size / 1024 / 1024:,.1f} MiB"
