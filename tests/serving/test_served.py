@@ -43,7 +43,7 @@ def test_an_archive_that_sagemaker_would_not_unpack_is_refused_with_the_words_of
     chain: Path, tmp_path: Path
 ) -> None:
     wrapped = pack(chain.parent, tmp_path / "wrapped.tar.gz", "models")
-    with pytest.raises(EnsembleError, match=r"(?s)sagemaker-wrapped-archive.*fix: pack what is in the folder"):
+    with pytest.raises(EnsembleError, match=r"(?s)sagemaker-no-model.*fix: pack what is in the folder"):
         served(wrapped, tmp_path)
     with pytest.raises(EnsembleError, match=r"(?s)archive-unreadable.*not a gzip file"):
         served(pack(chain, tmp_path / "plain.tar"), tmp_path)

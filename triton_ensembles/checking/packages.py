@@ -12,7 +12,7 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.environments import Environment, subtree
 from triton_ensembles.checking.repository import Model, Repository
 
-MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
+_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_\w+$|manylinux(1|2010|2014)_\w+$")
 WRONG_NUMPY = "the steps load, and give wrong answers without an error: arrays are misread in both directions"
 _OLD_MANYLINUX = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}  # PEP 600
 _EXTENSION = re.compile(r"\.cpython-3(\d+)-[\w-]+\.so$")
@@ -95,7 +95,7 @@ def used_packages(repository: Repository) -> list[Packages]:
 
 
 def glibc_of(tag: str) -> tuple[int, int] | None:
-    match = MANYLINUX.search(tag)
+    match = _MANYLINUX.search(tag)
     if not match:
         return None
-    return _OLD_MANYLINUX[match[4]] if match[4] else (int(match[1]), int(match[2]))
+    return _OLD_MANYLINUX[match[3]] if match[3] else (int(match[1]), int(match[2]))

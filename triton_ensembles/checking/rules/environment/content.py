@@ -11,7 +11,7 @@ from triton_ensembles.checking.built_for import image_built_for, python_of
 from triton_ensembles.checking.environments import Environment, has_stub, place_in, reference, used_environments
 from triton_ensembles.checking.examples import IDENTITY, python_model, with_environment
 from triton_ensembles.checking.fault import Severity
-from triton_ensembles.checking.packages import MANYLINUX, WRONG_NUMPY, Packages, glibc_of, packages_of, used_packages
+from triton_ensembles.checking.packages import WRONG_NUMPY, Packages, glibc_of, packages_of, used_packages
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule, warning
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.triton.pip_server import glibc_version
@@ -19,8 +19,6 @@ from triton_ensembles.triton.releases import dotted, image_of, instance_of, rele
 
 GOOD = with_environment("3.10")
 SERVER = Server.UNTESTED
-_FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+|musllinux_\w+)$")
-_CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
 
 
 def _with_wheel(tag: str) -> Example:
@@ -273,15 +271,9 @@ def tags_of(packed: Environment) -> Iterator[tuple[str, str]]:
                 yield join(folder, "WHEEL"), line[4:].strip()
     for entry in packed.texts("conda-meta"):
         if match := re.search(r'"subdir"\s*:\s*"([\w-]+)"', entry.text or ""):
-            yield entry.path, f"conda-{match[1]}" if match[1] not in _CONDA_FOREIGN else match[1].replace("-", "_")
+            yield entry.path, f"conda-{match[1].replace('linux-64', 'linux_x86_64').replace('-', '_')}"
 
 
-def _is_foreign(tag: str, instance_machine: str) -> bool:
-    if _FOREIGN.search(tag) or tag.replace("_", "-") in _CONDA_FOREIGN:
-        return True
-    match = MANYLINUX.search(tag)
-    machine = (match[3] or match[5]) if match else ""
-    for name in ("x86_64", "aarch64"):
-        if name != instance_machine and (tag.endswith(f"linux_{name}") or machine == name):
-            return True
-    return tag == ("conda-linux-aarch64" if instance_machine == "x86_64" else "conda-linux-64")
+def _is_foreign(tag: str, machine: str) -> bool:
+    other = "aarch64" if machine == "x86_64" else "x86_64"
+    return re.search(rf"-(?:macosx|osx|win|musllinux)\w*$|_{other}$", tag) is not None

@@ -27,41 +27,39 @@ def _is_torch(model: Model) -> bool:
 
 
 @warning(
-    "The outputs of a TorchScript model are in the order of their numbers",
+    "The outputs of a TorchScript model are in the order of their numbers, and no two have one",
     bad=_torch(outputs=f"{io_tensor('Z__1')}, {io_tensor('Y')}"),
 )
 def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):
-        if named_indexes([tensor.name for tensor in named]) is not None:
-            continue
-        numbers = [re.search(r"_([0-9]+)\Z", tensor.name) for tensor in named]
-        in_some_order = sorted(int(match[1][:9]) if match else -1 for match in numbers) == [*range(len(named))]
-        for index, number in enumerate(numbers):
-            certain = "__" in named[index].name or in_some_order
-            if number and certain and int(number[1][:9]) != index:
-                odd = next((match.name for match in named if named_indexes([match.name]) is None), named[index].name)
-                message = f"'{named[index].name}' is {kind} {index} of the model, not {int(number[1][:9])}"
-                effect = f"as '{odd}' does not end in __ and a number, Triton goes by the order in config.pbtxt"
-                cure = f"name all {kind}s like {kind.upper()}__0, or list them in the model's order"
-                yield Finding(model.at(kind, index, "name"), message, effect, cure)
-                break
+        indexes = named_indexes([tensor.name for tensor in named])
+        yield from _numbered_twice(model, kind, named, indexes) if indexes else _misplaced(model, kind, named)
 
 
-@warning(
-    "No two outputs of TorchScript have one number", bad=_torch(outputs=f"{io_tensor('Y__0')}, {io_tensor('Z__0')}")
-)
-def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
-    for kind, named in _named(model):
-        firsts: dict[int, int] = {}
-        for index, number in enumerate(named_indexes([tensor.name for tensor in named]) or []):
-            if firsts.setdefault(number, index) != index:
-                first = named[firsts[number]].name
-                message = f"'{first}' and '{named[index].name}' are both {kind} {number} of the model"
-                effect = "Triton answers both with the same tensor"
-                if kind == "input":
-                    effect = "Triton gives the model only one of the two"
-                cure = f"write {named[index].name.rpartition('__')[0]}__{index}"
-                yield Finding(model.at(kind, index, "name"), message, effect, cure)
+def _misplaced(model: Model, kind: str, named: list[Any]) -> Iterator[Finding]:
+    numbers = [re.search(r"_([0-9]+)\Z", tensor.name) for tensor in named]
+    in_some_order = sorted(int(match[1][:9]) if match else -1 for match in numbers) == [*range(len(named))]
+    for index, number in enumerate(numbers):
+        certain = "__" in named[index].name or in_some_order
+        if number and certain and int(number[1][:9]) != index:
+            odd = next((match.name for match in named if named_indexes([match.name]) is None), named[index].name)
+            message = f"'{named[index].name}' is {kind} {index} of the model, not {int(number[1][:9])}"
+            effect = f"as '{odd}' does not end in __ and a number, Triton goes by the order in config.pbtxt"
+            cure = f"name all {kind}s like {kind.upper()}__0, or list them in the model's order"
+            yield Finding(model.at(kind, index, "name"), message, effect, cure)
+            return
+
+
+def _numbered_twice(model: Model, kind: str, named: list[Any], indexes: list[int]) -> Iterator[Finding]:
+    firsts: dict[int, int] = {}
+    for index, number in enumerate(indexes):
+        if firsts.setdefault(number, index) != index:
+            message = f"'{named[firsts[number]].name}' and '{named[index].name}' are both {kind} {number} of the model"
+            effect = "Triton answers both with the same tensor"
+            if kind == "input":
+                effect = "Triton gives the model only one of the two"
+            cure = f"write {named[index].name.rpartition('__')[0]}__{index}"
+            yield Finding(model.at(kind, index, "name"), message, effect, cure)
 
 
 @rule("A TorchScript model has inputs and outputs in its config.pbtxt", bad=_torch(outputs=""))

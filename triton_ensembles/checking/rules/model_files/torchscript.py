@@ -18,83 +18,60 @@ _SCALARS = ("int", "float", "bool", "str", "number", "complex", "None", "NoneTyp
 _CONTROL_KINDS = frozenset(range(4))  # ModelSequenceBatching.Control.Kind
 
 
-@rule("A config has one input for each argument of forward() in TorchScript")
+@rule("A config has one input for each argument of forward() in TorchScript, of its type")
 def torchscript_inputs(model: Model) -> Iterator[Finding]:
-    config = model.config
-    if not config.input:
-        return
-    names = [item.name for item in config.input]
-    count = len(names) + len(config.batch_input) + _of_sequence(config)
     for path, file in _files(model):
-        arguments = [item.name for item in file.inputs or ()]
-        if not arguments or _takes_dictionary(file):
-            continue
-        takes = f"forward() in {path} takes {len(arguments)} ({', '.join(arguments)})"
-        indexes = named_indexes(names)
-        if count != len(arguments):
-            more = f" and {count - len(names)} that Triton computes" if count > len(names) else ""
-            inputs = f"{len(names)} input{'s' if len(names) > 1 else ''} ({', '.join(names)}){more}"
-            counts = f"configuration expects {count} inputs, model provides {len(arguments)}"
-            effect = f"Triton does not load the model: {counts}"
-            cure = "give each argument an input, INPUT__0 for the first"
-            yield Finding(model.at("input"), f"the config has {inputs}, and {takes}", effect, cure)
-        elif (
-            count == len(names) and not set(names) <= set(arguments) and indexes and sorted(indexes) != [*range(count)]
-        ):
-            message = f"the inputs {listed(names)} are arguments {', '.join(map(str, indexes))}, and {takes}"
-            effect = "an argument without a value makes every request fail"
-            yield Finding(model.at("input"), message, effect, f"number them from 0 to {len(arguments) - 1}")
+        if model.config.input and file.inputs and not _takes_dictionary(file):
+            yield from _other_count(model, path, [item.name for item in file.inputs])
+        yield from _other_arguments(model, path, file)
 
 
-@rule("forward() in TorchScript takes tensors, lists of strings, or one dictionary of tensors")
-def torchscript_argument_types(model: Model) -> Iterator[Finding]:
+def _other_count(model: Model, path: str, arguments: Sequence[str]) -> Iterator[Finding]:
+    names = [item.name for item in model.config.input]
+    count = len(names) + len(model.config.batch_input) + _of_sequence(model.config)
+    takes = f"forward() in {path} takes {len(arguments)} ({', '.join(arguments)})"
+    indexes = named_indexes(names)
+    if count != len(arguments):
+        more = f" and {count - len(names)} that Triton computes" if count > len(names) else ""
+        inputs = f"{len(names)} input{'s' if len(names) > 1 else ''} ({', '.join(names)}){more}"
+        counts = f"configuration expects {count} inputs, model provides {len(arguments)}"
+        effect = f"Triton does not load the model: {counts}"
+        cure = "give each argument an input, INPUT__0 for the first"
+        yield Finding(model.at("input"), f"the config has {inputs}, and {takes}", effect, cure)
+    elif count == len(names) and not set(names) <= set(arguments) and indexes and sorted(indexes) != [*range(count)]:
+        message = f"the inputs {listed(names)} are arguments {', '.join(map(str, indexes))}, and {takes}"
+        effect = "an argument without a value makes every request fail"
+        yield Finding(model.at("input"), message, effect, f"number them from 0 to {len(arguments) - 1}")
+
+
+def _other_arguments(model: Model, path: str, file: ModelFile) -> Iterator[Finding]:
+    """Yield the arguments that are neither tensors, nor lists of strings, nor one dictionary of tensors."""
     cure = "give forward() only tensors, lists of strings (TYPE_STRING), or one dictionary of tensors"
-    for path, file in _files(model):
-        arguments = list(zip([item.name for item in file.inputs or ()], file.kinds or (), strict=False))
+    arguments = list(zip([item.name for item in file.inputs or ()], file.kinds or (), strict=False))
+    for name, kind in arguments:
+        text = f"argument '{name}' of forward() in {path} is of type {kind}"
         if _takes_dictionary(file):
-            (name, kind), *_ = arguments
+            effect = "every request fails: Triton gives it the tensors by their names"
             if kind != _DICTIONARY:
-                effect = "every request fails: Triton gives it the tensors by their names"
-                message = f"forward() in {path} takes '{name}', a {kind}, not a {_DICTIONARY}"
-                yield Finding(model.at("input"), message, effect, cure)
-            continue
-        for name, kind in arguments:
-            if kind == _TENSOR or kind.startswith("List["):
-                continue
+                yield Finding(model.at("input"), text, effect, cure)
+            return
+        if kind != _TENSOR and not kind.startswith("List["):
             effect = f"Triton does not load the model: An input of type '{kind}' was detected in the model"
-            yield Finding(
-                model.at("input"), f"argument '{name}' of forward() in {path} is of type {kind}", effect, cure
-            )
-        for number, position in _positions([item.name for item in model.config.input], [name for name, _ in arguments]):
-            if position < len(arguments):
-                tensor, (name, kind) = model.config.input[number], arguments[position]
-                if kind.startswith("List[") and kind != _STRINGS:
-                    text = f"argument '{name}' of forward() in {path} is of type {kind}"
-                elif (kind == _TENSOR) == (tensor.data_type == DataType.TYPE_STRING) and kind in (_TENSOR, _STRINGS):
-                    argument, written = f"argument '{name}' of forward() in {path}", type_name(tensor.data_type)
-                    text = f"input '{tensor.name}' is {written}, and {argument} is a {kind}"
-                else:
-                    continue
-                yield Finding(model.at("input", number), text, "every request fails: forward() refuses its value", cure)
+            yield Finding(model.at("input"), text, effect, cure)
+    for number, position in _positions([item.name for item in model.config.input], [name for name, _ in arguments]):
+        if position < len(arguments):
+            tensor, (name, kind) = model.config.input[number], arguments[position]
+            text = f"argument '{name}' of forward() in {path} is of type {kind}"
+            effect = "every request fails: forward() refuses its value"
+            if kind.startswith("List[") and kind != _STRINGS:
+                yield Finding(model.at("input", number), text, effect, cure)
+            elif kind in (_TENSOR, _STRINGS) and (kind == _TENSOR) == (tensor.data_type == DataType.TYPE_STRING):
+                message = f"input '{tensor.name}' is {type_name(tensor.data_type)}, and {text}"
+                yield Finding(model.at("input", number), message, effect, cure)
 
 
-@rule("forward() in TorchScript has the outputs that the config numbers")
+@rule("forward() in TorchScript returns the outputs that the config has: tensors and lists of strings")
 def torchscript_outputs(model: Model) -> Iterator[Finding]:
-    names = [output.name for output in model.config.output]
-    for path, file in _files(model):
-        if file.results is None or _odd(file.results):
-            continue
-        for number, index in _positions(names, []):
-            if index >= len(file.results):
-                has = f"forward() in {path} has {len(file.results)}, from 0"
-                effect = "every request fails: it refers to an output index which doesn't exist"
-                cure = "number the outputs from 0, or delete this one"
-                message = f"'{names[number]}' is output {index}, and {has}"
-                yield Finding(model.at("output", number, "name"), message, effect, cure)
-
-
-@rule("forward() in TorchScript returns tensors and lists of strings, as the config says")
-def torchscript_result_types(model: Model) -> Iterator[Finding]:
     names = [output.name for output in model.config.output]
     for path, file in _files(model):
         results = file.results or ()
@@ -103,10 +80,15 @@ def torchscript_result_types(model: Model) -> Iterator[Finding]:
             effect = "every request fails: output must be of type Tensor, List[str] or Tuple containing one of these"
             yield Finding(model.at("output"), message, effect, "return a tensor, or a tuple of tensors")
             continue
-        for number, index in _positions(names, []):
+        for number, index in _positions(names, []) if file.results is not None else ():
             tensor = model.config.output[number]
             kind = results[index] if index < len(results) else ""
-            if kind in (_TENSOR, _STRINGS) and (kind == _TENSOR) == (tensor.data_type == DataType.TYPE_STRING):
+            if not kind:
+                message = f"'{tensor.name}' is output {index}, and forward() in {path} has {len(results)}, from 0"
+                effect = "every request fails: it refers to an output index which doesn't exist"
+                cure = "number the outputs from 0, or delete this one"
+                yield Finding(model.at("output", number, "name"), message, effect, cure)
+            elif kind in (_TENSOR, _STRINGS) and (kind == _TENSOR) == (tensor.data_type == DataType.TYPE_STRING):
                 written, effect = type_name(tensor.data_type), "no request gets it as the config says"
                 message = f"output '{tensor.name}' is {written}, and forward() in {path} makes a {kind}"
                 cure = "write data_type: TYPE_STRING" if kind == _STRINGS else "write the type of the tensor"

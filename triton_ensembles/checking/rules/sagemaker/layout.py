@@ -36,27 +36,20 @@ def _packed_models(repository: Repository, destination: Destination) -> Sequence
     return repository.models if several and not is_of_gateway(repository) and not destination.single else ()
 
 
-@rule("The models are at the root of the archive", source=f"{SOURCE}; measured on 2.51.0", server=Server.REFUSES)
-def sagemaker_wrapped_archive(repository: Repository) -> Iterator[Finding]:
-    if not repository.is_archive or any(model.has_config for model in repository.models):
-        return
-    tree = repository.tree
-    for folder in tree.folders():
-        inside = [name for name in tree.folders(folder) if tree.get(join(join(folder, name), CONFIG))]
-        if inside:
-            message = f"the models ({listed(inside)}) are in a folder '{folder}', not at the root of the archive"
-            effect = f"Triton takes '{folder}' for the model and refuses it: at least one version must be available"
-            cure = f"pack what is in the folder: tar -C {folder} -czf {repository.path.name} ."
-            yield Finding(repository.place(folder), message, effect, cure)
-
-
-@rule("An archive has at least one model", server=Server.REFUSES)
+@rule("An archive has at least one model, at its root", source=f"{SOURCE}; measured on 2.51.0", server=Server.REFUSES)
 def sagemaker_no_model(repository: Repository) -> Iterator[Finding]:
     if not repository.is_archive or repository.is_one_model or (repository.tree.problems and not repository.models):
         return
-    if any(model.has_config or model.versions for model in repository.models):
-        return
-    if any(sagemaker_wrapped_archive.find(repository)):
+    models, tree = repository.models, repository.tree
+    wrapped = {model: [each for each in tree.folders(model.root) if model.get(f"{each}/{CONFIG}")] for model in models}
+    for model, inside in wrapped.items() if not any(model.has_config for model in models) else ():
+        if inside:
+            folder = model.folder
+            message = f"the models ({listed(inside)}) are in a folder '{folder}', not at the root of the archive"
+            effect = f"Triton takes '{folder}' for the model and refuses it: at least one version must be available"
+            cure = f"pack what is in the folder: tar -C {folder} -czf {repository.path.name} ."
+            yield Finding(model.place(), message, effect, cure)
+    if any(wrapped.values()) or any(model.has_config or model.versions for model in models):
         return
     message = "there is no model in this archive: no folder at its root has a config.pbtxt or a version folder"
     effect = "Triton refuses it at the first request: at least one version must be available under the version policy"

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import Any
 
 from triton_ensembles.archive.tar import unsafe_because
-from triton_ensembles.archive.tree import Entry, Kind, Tree
-from triton_ensembles.checking.environments import used_environments
+from triton_ensembles.archive.tree import Entry, Kind, join
+from triton_ensembles.checking.packages import packages_in
 from triton_ensembles.checking.rule import Destination, Finding, Repository, Severity, note, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.sagemaker.contract import LONGEST_TARGET_MODEL, TARGET_MODEL
@@ -87,29 +86,15 @@ def sagemaker_repeated_member(repository: Repository) -> Iterator[Finding]:
 
 @note("An archive has no __pycache__", source="measured on 2.51.0: the stub writes 1/__pycache__ at the first load")
 def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
-    if repository.is_archive:
-        # An environment and unpacked wheels bring byte code on purpose.
-        environments = {packed.path for packed in used_environments(repository)}
-        folders = sorted(
-            path
-            for path, entry in repository.tree.entries.items()
-            if path.rpartition("/")[2] == "__pycache__"
-            and entry.is_folder
-            and environments.isdisjoint(map(str, PurePosixPath(path).parents))
-            and not _is_of_packages(repository.tree, path)
-        )
-        if folders:
-            more = f" (and {len(folders) - 1} more such folders)" if len(folders) > 1 else ""
-            message = f"this is bytecode from an earlier run of the model{more}"
-            effect = "unless its Python and times match, the stub writes its own, and a later load reloads the step"
-            yield Finding(repository.place(folders[0]), message, effect, "exclude it: tar --exclude=__pycache__")
-
-
-def _is_of_packages(tree: Tree, folder: str) -> bool:
-    """Return whether the byte code in ``folder`` is that of wheels in a version folder, and not of its model.py."""
-    version = "/".join(folder.split("/")[:2])
-    has_wheels = any(name.endswith(".dist-info") for name in tree.children(version))
-    return has_wheels and not any(name.startswith("model.") for name in tree.children(folder))
+    """Look beside model.py: an environment and unpacked wheels bring byte code on purpose."""
+    models = repository.models if repository.is_archive else ()
+    versions = [join(model.root, name) for model in models for name in model.versions.values()]
+    written = [join(version, "__pycache__") for version in versions if not packages_in(repository, version)]
+    if folders := sorted(filter(repository.tree.is_folder, written)):
+        more = f" (and {len(folders) - 1} more such folders)" if len(folders) > 1 else ""
+        message = f"this is bytecode from an earlier run of the model{more}"
+        effect = "unless its Python and times match, the stub writes its own, and a later load reloads the step"
+        yield Finding(repository.place(folders[0]), message, effect, "exclude it: tar --exclude=__pycache__")
 
 
 @rule(
