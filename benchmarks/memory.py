@@ -20,7 +20,8 @@ from benchmarks.results import Results
 from benchmarks.tables import Table
 from benchmarks.variants import built_ensemble, built_variant, with_one_instance
 from checkout import PLACES
-from triton_ensembles.archive.clones import clone, clone_names
+from triton_ensembles.building.variants.table import clone_names
+from triton_ensembles.building.variants.written import clone
 from triton_ensembles.deploy.payload import Payload, payload_of
 from triton_ensembles.ground.processes import descendants, proportional_set_size
 from triton_ensembles.ground.progress import Progress

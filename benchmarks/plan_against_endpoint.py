@@ -30,7 +30,8 @@ from benchmarks.contenders.local_endpoint import NAME, running_endpoint
 from benchmarks.examples import row_payloads
 from benchmarks.open_load import arrivals, send_at
 from checkout import ROOT
-from triton_ensembles.archive.clones import clone, clone_names
+from triton_ensembles.building.variants.table import clone_names
+from triton_ensembles.building.variants.written import clone
 from triton_ensembles.deploy.resource_names import VARIANT
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.measuring.planning.demand import Floats, demand_of

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from tritonclient.grpc import model_config_pb2
 
 from checkout import ENSEMBLES, ROOT
-from tests.archive.test_clones import archive
+from tests.building.variants.test_equal import archive
 from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
 from triton_ensembles.ground.extras import MODULES
 from triton_ensembles.triton.model_config_message import DESCRIPTOR

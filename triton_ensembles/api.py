@@ -122,12 +122,13 @@ def clone(archive: StrPath, names: Iterable[str], folder: StrPath | None = None)
         folder: where to; by default that of the archive.
 
     Raises:
-        EnsembleError: the archive was not built by this project, or the copies do not fit on the disk.
+        EnsembleError: it is no archive of models, a name has other characters than letters, digits, _ and -, or the
+            copies do not fit on the disk.
     """
-    from triton_ensembles.archive.clones import clone as write_clones
+    from triton_ensembles.building.variants.written import clone as write_clones
 
     archive = Path(archive)
-    return list(write_clones(archive, list(names), Path(folder) if folder else archive.parent))
+    return list(write_clones(archive, names, Path(folder) if folder else archive.parent))
 
 
 def diff(folder: StrPath, one: str = "cpu", other: str = "fused", *, image: str = "") -> list[str]:

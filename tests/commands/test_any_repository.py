@@ -20,7 +20,7 @@ from tests.commands.projects import run_in
 from tests.files import write_files
 from tests.repositories import pack, write_chain, write_ensemble, write_step
 from tests.running import lines_until, port_options, running
-from triton_ensembles.archive.clones import clone
+from triton_ensembles.building.variants.written import clone
 from triton_ensembles.commands.cli import main
 from triton_ensembles.server.ports import Ports
 from triton_ensembles.triton.model_config import parse_config

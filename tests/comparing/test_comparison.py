@@ -13,9 +13,9 @@ from tests.chain import build_fused_chain
 from tests.files import write_files
 from tests.repositories import pack, write_chain
 from tests.starter.repositories import write_network
-from triton_ensembles.archive.clones import clone
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.variants.written import clone
 from triton_ensembles.commands.cli import main
 
 TOP = """platform: "ensemble"

@@ -1,4 +1,4 @@
-"""Many archives of one repository under names of their own, written at the speed of the disk.
+"""An archive that is written again and again under names of its own, at the speed of the disk.
 
 Clones differ in names, and some bring files of their own. Every reader joins the members of a gzip file (RFC 1952,
 2.2). So each file of some size is compressed once, as a member of its own, which the kernel copies into every clone.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import re
 import shutil
 import tarfile
 import tempfile
@@ -23,8 +22,8 @@ from typing import BinaryIO
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.clone_texts import Changes, CloneTexts, Replacement, differs, is_config
+from triton_ensembles.archive.members import CURES, plain_path, refuse_missing
 from triton_ensembles.archive.model_names import ModelNames, model_names
-from triton_ensembles.archive.tar import safe_path, unsafe_because
 from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.archive.write import BLOCK, GzipMember
 from triton_ensembles.ground.errors import EnsembleError
@@ -34,7 +33,6 @@ _LARGE = 4 << 10  # bytes; a smaller file is compressed with its neighbors, whic
 _LEVEL = 6  # level 9, zlib's best, takes three times as long
 # Of ustar, in bytes: the name comes first; then, among others, the sum of all.
 _NAME_BYTES, _SUM = 100, slice(148, 156)
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -48,40 +46,13 @@ class _Compressed:
 _Member = tuple[tarfile.TarInfo, bytes | _Compressed]
 
 
-def is_clone_name(name: str) -> bool:
-    """Return whether a clone may have this name. It has no dot, because ``a.step`` is a step of the clone ``a``."""
-    return _NAME.fullmatch(name) is not None
-
-
-def clone_names(prefix: str, count: int) -> list[str]:
-    """``prefix_0000`` and so on. Raises :class:`EnsembleError` for a prefix that a model's name cannot have."""
-    if not is_clone_name(prefix):
-        cure = "use up to 100 letters, digits, _ and -, beginning with a letter or a digit"
-        raise EnsembleError(f"{prefix!r} is not a valid beginning of a model's name", cure=cure)
-    digits = max(4, len(str(count - 1)))
-    return [f"{prefix}_{number:0{digits}}" for number in range(count)]
-
-
-def clone(
-    archive: Path, names: Sequence[str], folder: Path, progress: Callable[[str], object] = lambda _: None
-) -> Iterator[Path]:
-    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete.
-    Raises as :func:`read_original`, and :class:`EnsembleError`: the clones do not fit on the disk."""
-    with read_original(archive, folder, progress) as original:
-        original.refuse_without_space(len(names))
-        for name in names:
-            path = folder / f"{name}.tar.gz"
-            original.refuse_itself(path)
-            original.write(Changes(name), path)
-            yield path
-
-
 @contextmanager
 def read_original(
     archive: Path, folder: Path, progress: Callable[[str], object] = lambda _: None
 ) -> Iterator[Original]:
     """Read ``archive``, compressed once for clones in the folder ``folder``, which is made if it does not exist.
     Raises :class:`EnsembleError`: the archive has no model at its root, or a link."""
+    refuse_missing(archive)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as scratch:
         progress(f"reading {archive.name}")
@@ -198,33 +169,25 @@ def _read(archive: Path, scratch: BinaryIO) -> tuple[ModelNames, list[_Member]]:
         with archive.open("rb") as file:
             tar = TarStream.gzipped(file, budget)
             for member in tar:
-                if read := _read_member(tar, member, archive, budget, scratch):
-                    members.append(read)
+                if name := plain_path(member):
+                    members.append(_read_member(tar, member, name, budget, scratch))
             tar.drain()
-    except (OSError, ArchiveError) as error:
-        raise EnsembleError(f"this is not a complete .tar.gz: {error}", path=archive, cure="build it again") from error
+    except ArchiveError as error:
+        cure = CURES.get(error.rule, "")
+        message = error.message if cure else f"this is not a complete .tar.gz: {error}"
+        raise EnsembleError(message, path=archive, cure=cure or "build it again") from error
     texts = {info.name: content for info, content in members if isinstance(content, bytes) and is_config(info.name)}
     configs = {name: content.decode(errors="replace") for name, content in texts.items()}
     return model_names([info.name for info, _ in members], configs, archive), members
 
 
-def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, scratch: BinaryIO) -> _Member | None:
-    """None for the root itself, ``./``, which tar lists."""
-    name = safe_path(member.name)
-    if not name:
-        if member.is_folder and set(member.name) <= set("./") and ".." not in member.name:
-            return None
-        cure = "pack it with relative names: tar -C FOLDER"
-        raise EnsembleError(unsafe_because(member.name), path=archive, cure=cure)
+def _read_member(tar: TarStream, member: Member, name: str, budget: Budget, scratch: BinaryIO) -> _Member:
     info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = member.size, member.mode, member.mtime
     info.uname = info.gname = "root"
     if member.is_folder:
         info.type, info.size = tarfile.DIRTYPE, 0
         return info, b""
-    if not member.is_file:
-        message = f"'{name}' is a link or a special file, with which SageMaker refuses the archive"
-        raise EnsembleError(message, path=archive, cure="pack what it leads to: tar -h --hard-dereference")
     is_text = differs(name) or member.size <= _LARGE
     if not (is_text and budget.take_text(member.size, is_config=is_config(name))):
         return info, _compress(tar, member.size, scratch)

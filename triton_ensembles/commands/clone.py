@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from triton_ensembles.archive.clones import clone as write_clones
-from triton_ensembles.archive.clones import clone_names
-from triton_ensembles.archive.manifest import RANDOM
 from triton_ensembles.building.built import last_built
+from triton_ensembles.building.variants.table import Table, clone_names, read_table, table_of
+from triton_ensembles.building.variants.written import write_variants
 from triton_ensembles.commands.common import options
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.option_rules import excludes
@@ -36,7 +35,7 @@ _MOST_CLONES = 1_000_000
     "--variants",
     type=options.FILE,
     metavar="CSV",
-    help="Instead of --count: a table with a row for each archive, which has files and parameters of its own.",
+    help="Instead of --count: a table with a row for each archive, which may have files and parameters of its own.",
 )
 @click.option("--output", type=options.NEW_FOLDER, help="The folder to write them to.  [default: that of the archive]")
 def clone(
@@ -62,8 +61,8 @@ def clone(
                        network/1/model.onnx
       STEP.PARAMETER   a parameter in the step's config.pbtxt; an empty cell leaves it as it is
 
-    Each variant is checked as if it were built alone. One with faults is named with its line and not written, and does
-    not stop the others; the exit code is 1 then. Run again, only rows that have changed are written.
+    One with files or parameters is checked as if it were built alone. One with faults is named with its line and not
+    written, and does not stop the others; the exit code is 1 then. Run again, only what has changed is written.
 
     \b
     --format json: {"archives": number, "written": number, "bytes": number, "seconds": number,
@@ -71,18 +70,15 @@ def clone(
     """
     if not variants and (count is None or prefix is None):
         raise click.UsageError("name a table with --variants, or say how many with --count and --prefix")
-    archive, is_random = _archive_of(ensemble, target)
+    archive = _archive_of(ensemble, target)
     folder = output or archive.parent
     began = time.monotonic()
-    if variants:
-        done = _own(archive, variants, folder)
-    else:
-        done = _equal(archive, clone_names(prefix or "", count or 0), folder)
-        done.random = is_random
+    table = read_table(variants) if variants else table_of(clone_names(prefix or "", count or 0))
+    done = _written(archive, table, folder)
     _report(done, folder, time.monotonic() - began)
     warn_of_random_weights(ensemble, random=done.random)
     if done.failed:
-        message = f"{len(done.failed)} of {done.archives + len(done.failed)} variants have faults and were not written"
+        message = f"{len(done.failed)} of {done.archives + len(done.failed)} clones have faults and were not written"
         raise EnsembleError(message, path=variants, cure="correct their rows, and run it again: the others stay")
 
 
@@ -97,26 +93,15 @@ class _Done:
     failed: list[dict[str, Any]] = field(default_factory=list)
 
 
-def _equal(archive: Path, names: list[str], folder: Path) -> _Done:
-    done, say = _Done(), _Paced(len(names))
-    for path in write_clones(archive, names, folder, say.now):
-        done.archives, done.written, done.size = done.archives + 1, done.written + 1, done.size + path.stat().st_size
-        say(done)
-    return done
-
-
-def _own(archive: Path, csv: Path, folder: Path) -> _Done:
-    # They import the rules of check.
-    from triton_ensembles.building.variants.table import read_table
-    from triton_ensembles.building.variants.written import write_variants
-
-    table = read_table(csv)
+def _written(archive: Path, table: Table, folder: Path) -> _Done:
     done, say = _Done(), _Paced(len(table.rows))
     with closing(write_variants(archive, table, folder, say.now)) as variants:
         for variant in variants:
             if variant.fault:
-                done.failed.append({"line": variant.row.line, "name": variant.row.name, "error": variant.fault})
-                _complain(len(done.failed), f"{shown(csv)}:{variant.row.line}: error: {variant.fault}")
+                row = variant.row
+                done.failed.append({"line": row.line, "name": row.name, "error": variant.fault})
+                place = f"{shown(table.path)}:{row.line}" if table.path.name else row.name
+                _complain(len(done.failed), f"{place}: error: {variant.fault}")
             else:
                 done.archives += 1
                 done.written += variant.changed
@@ -156,14 +141,12 @@ def _report(done: _Done, folder: Path, seconds: float) -> None:
     output_of.result(f"{done.archives} archives in {shown(folder)}{unchanged}, {written}")
 
 
-def _archive_of(ensemble: str, target: str) -> tuple[Path, bool]:
-    """The archive that the user names by its path or by its ensemble, and whether it has random weights."""
+def _archive_of(ensemble: str, target: str) -> Path:
+    """The archive that the user names by its path or by its ensemble."""
     if "/" in ensemble or ensemble.endswith(".tar.gz") or Path(ensemble).is_file():
-        from triton_ensembles.deploy.archives import read_archive  # imports the rules of check
-
-        return Path(ensemble), read_archive(Path(ensemble)).weights == RANDOM
+        return Path(ensemble)
     built = last_built(ensemble, target, options.current_places())
     if built is None:
         message = f"there is no complete archive of {ensemble!r}"
         raise EnsembleError(message, cure=f"run: {COMMAND} build {ensemble} --target {target}, or name an archive")
-    return built.archive, built.random
+    return built.archive

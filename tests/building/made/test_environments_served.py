@@ -11,13 +11,13 @@ import tritonclient.http as http
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.wheels import add_wheel
-from triton_ensembles.archive.clones import clone
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.made.environments import steps_that_import
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.building.request import BuildRequest
+from triton_ensembles.building.variants.written import clone
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.fault import Severity

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.building.variants.table import Row, Table, read_table
+from triton_ensembles.building.variants.table import Row, Table, clone_names, read_table, table_of
 from triton_ensembles.ground.errors import EnsembleError
 
+WRONG_NAMES = ("a/b", "../a", "a.b", "-a", "ä", "a b", "a" * 101)
 ROWS = [Row(2, "a", "weights/a"), Row(3, "b", "", {"second.most": "5"})]
 
 
@@ -42,7 +43,7 @@ def test_empty_rows_do_not_count_and_lines_stay_right(tmp_path: Path) -> None:
     ("row", "fault"),
     [
         (",weights/a", "this row has no name"),
-        *((f"{name},weights/a", "is not a name") for name in ("a/b", "../a", "a.b", "-a", "ä", "a b", "a" * 101)),
+        *((f"{name},weights/a", "is not a name") for name in WRONG_NAMES),
         ("a,", "this row changes nothing"),
         ("a", "this row changes nothing"),
         ("a,weights/a,5", "more cells than the header"),
@@ -64,7 +65,6 @@ def test_a_row_that_cannot_be_used_says_why(tmp_path: Path, row: str, fault: str
         ("name,file\na,weights/a\n", "there is no column 'file'.*did you mean files"),
         ("name,folder\na,weights/a\n", "the columns are name, files, and STEP.PARAMETER"),
         ("name,files,files\na,b,c\n", "the column 'files' is there twice"),
-        ("name\na\n", "names only"),
         ("name,files\n", "this table has no row"),
         ('name,files\na,"weights\n', "variants.csv:2: this is not a CSV"),
         ("name,files\na,b\n".encode("utf-16"), "not a text file in UTF-8"),
@@ -76,6 +76,20 @@ def test_a_table_that_nobody_can_read_is_refused_in_a_line(tmp_path: Path, conte
     with pytest.raises(EnsembleError, match=message) as caught:
         table(tmp_path, content)
     assert "\n" not in str(caught.value)
+
+
+def test_a_table_of_names_and_names_without_a_table_are_the_same(tmp_path: Path) -> None:
+    assert list(table(tmp_path, "name\na\nb\n").rows) == [Row(2, "a"), Row(3, "b")]
+    rows = table_of(["a", *WRONG_NAMES, "b", "b"]).rows
+    assert [row.name for row in rows if not row.fault] == ["a"]
+
+
+def test_numbered_names_sort_in_the_order_of_their_numbers() -> None:
+    names = clone_names("t", 10_001)
+    assert names == sorted(names) and names[0] == "t_00000" and clone_names("tenant", 3)[-1] == "tenant_0002"
+    for prefix in ("", *WRONG_NAMES):
+        with pytest.raises(EnsembleError, match="is not a name that a clone can have"):
+            clone_names(prefix, 1)
 
 
 def test_a_hundred_thousand_rows_are_a_table(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_broken_variant_is_named_with_its_line_and_does_not_stop_the_others(
     variants.add("last", networks(2))
     result = variants.clone("--format", "json")
     assert result.exit_code == 1
-    assert "variants have faults and were not written" in result.stderr.splitlines()[-1]
+    assert "clones have faults and were not written" in result.stderr.splitlines()[-1]
     faults = {each["name"]: each["error"] for each in json.loads(result.stdout)["failed"]}
     for name, words in {
         "wide": "SCORES",

@@ -1,4 +1,4 @@
-"""Findings of ``check`` in a variant, before it is written: rules see the very entries that its archive will have."""
+"""Findings of ``check`` in a clone, before it is written: rules see the very entries that its archive will have."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from triton_ensembles.archive.clone_texts import Changes
 from triton_ensembles.archive.clones import Original
-from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_text
 from triton_ensembles.building.variants.fused_steps import steps_of
+from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.checker import report_on
 from triton_ensembles.checking.fault import Fault, Severity
@@ -19,13 +19,12 @@ from triton_ensembles.checking.formats.text import error_lines
 from triton_ensembles.checking.model_files.read import FileReader
 from triton_ensembles.checking.repository import Form, Repository
 from triton_ensembles.checking.repository_search import find_repositories
-from triton_ensembles.checking.rule import ANYWHERE
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.ground.files import parse_json
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import CPU
 
 _MOST_SEEN = 16
+_FACTS = ("target", "instance", "image")  # of the manifest: what the archive was built for
 
 # What rules can know of a variant that they do not know of the others: of each file of its own how long it is, and what
 # it says (its text, or the tensors and operators of a model file), and its parameters.
@@ -50,7 +49,8 @@ class Checks:
     def of(cls, original: Original) -> Checks:
         """Raises :class:`EnsembleError` with the errors of the archive, if it has any."""
         (base,) = find_repositories(original.archive)
-        destination = _destination(original)
+        target, instance, image = (str(manifest(base).get(key, "")) for key in _FACTS)
+        destination = Destination(target, instance, image)
         report = report_on([base], [original.archive], destination)
         if report.errors:
             raise EnsembleError(
@@ -110,16 +110,6 @@ def _faults_of_steps(archive: Repository, destination: Destination) -> list[Faul
 def _error(fault: Fault) -> _Error:
     """Return what an error is about, whatever the variant is called."""
     return fault.rule, fault.place.path.partition("!")[2], fault.place.line, fault.message
-
-
-def _destination(original: Original) -> Destination:
-    """Destination that the archive was built for, as its manifest says."""
-    try:
-        manifest = parse_json(original.texts.originals.get(MANIFEST, b"{}"))
-        facts = [manifest.get(key, "") for key in ("target", "instance", "image")]
-    except (ValueError, AttributeError):
-        return ANYWHERE
-    return Destination(*facts) if all(isinstance(fact, str) for fact in facts) else ANYWHERE
 
 
 def _entry(inner: str, file: Path, size: int) -> Entry:

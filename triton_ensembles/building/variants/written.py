@@ -1,25 +1,24 @@
-"""Writes the variants of a table, one after another; one that is wrong does not stop the others.
+"""Writes the clones of a table, one after another; one that is wrong does not stop the others.
 
 ``.ENSEMBLE.variants.json`` beside them says what each was written from, so that only what has changed is written again.
 """
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.archive.clone_texts import Changes, Replacement
 from triton_ensembles.archive.clones import Original, read_original
 from triton_ensembles.building.variants.archive_places import ArchivePlaces
-from triton_ensembles.building.variants.checked import Checks
 from triton_ensembles.building.variants.own_files import own_files
-from triton_ensembles.building.variants.table import Row, Table
+from triton_ensembles.building.variants.table import Row, Table, table_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest, file_digest, parse_json, remove_abandoned, write_file
 from triton_ensembles.ground.paths import PACKAGE
 from triton_ensembles.ground.progress import Progress
 
-# What decides the bytes of a variant besides its inputs.
+# What decides the bytes of a clone besides its inputs.
 _CODE = tuple(f"archive/{module}.py" for module in ("clones", "clone_texts", "model_names", "write"))
 
 
@@ -35,10 +34,20 @@ class Variant:
     fault: str = ""  # why not, with the places and the cures; "" if all is well
 
 
+def clone(archive: Path, names: Iterable[str], folder: Path, progress: Progress = lambda _: None) -> Iterator[Path]:
+    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete.
+    Raises as :func:`write_variants`, and :class:`EnsembleError`: a clone cannot have one of these names."""
+    for variant in write_variants(archive, table_of(names), folder, progress):
+        if variant.fault:
+            raise EnsembleError(variant.fault)
+        yield variant.archive
+
+
 def write_variants(archive: Path, table: Table, folder: Path, progress: Progress) -> Generator[Variant, None, None]:
-    """Write a variant of ``archive`` for each row into ``folder``; yield what became of it. A row whose files,
-    parameters and archive are as they were is left alone. Raises :class:`EnsembleError`: the archive cannot be cloned
-    or has faults of its own, a column names no step of it, or the variants do not fit on the disk."""
+    """Write a clone of ``archive`` for each row into ``folder``; yield what became of it. A row whose files, parameters
+    and archive are as they were is left alone. Raises :class:`EnsembleError`: the archive cannot be cloned, a column
+    names no step of it, it has faults of its own while rows have files or parameters, or the clones do not fit on the
+    disk."""
     with read_original(archive, folder, progress) as original:
         writer = _Writer(original, table, progress)
         try:
@@ -57,8 +66,12 @@ class _Writer:
         self._common = [file_digest(original.archive), *(file_digest(PACKAGE / path) for path in _CODE)]
         self._state_file = original.folder / f".{original.names.top or original.archive.name}.variants.json"
         self._state = _read_state(self._state_file)
-        progress(f"checking {original.archive.name}")
-        self._checks = Checks.of(original)
+        self._checks = None
+        if any(row.differs for row in table.rows):
+            from triton_ensembles.building.variants.checked import Checks  # it imports the rules of check
+
+            progress(f"checking {original.archive.name}")
+            self._checks = Checks.of(original)
         remove_abandoned(original.folder.glob(".*.partial"))
         paths = [self._path(row) for row in table.rows if not row.fault]
         original.refuse_without_space(sum(not path.exists() for path in paths))
@@ -97,7 +110,8 @@ class _Writer:
         except OSError as error:
             raise EnsembleError(f"this cannot be read: {error.strerror}", path=error.filename) from error
         changes = Changes(name, own, parameters, self._places.left_out(own))
-        self._checks.refuse_faults(changes, path)
+        if self._checks and (files or parameters):
+            self._checks.refuse_faults(changes, path)
         self._original.write(changes, path)
 
     def _files(self, row: Row) -> dict[str, Path]:

@@ -20,7 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from triton_ensembles.archive.clones import clone, clone_names
+from triton_ensembles.building.variants.table import clone_names
+from triton_ensembles.building.variants.written import clone
 from triton_ensembles.endpoint.local_container import LocalContainer, NotLoadedError
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
