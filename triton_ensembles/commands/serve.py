@@ -21,7 +21,6 @@ from triton_ensembles.server.home import Installation
 from triton_ensembles.server.ports import Ports
 
 if TYPE_CHECKING:
-    from triton_ensembles.server.server_process import ServerProcess
     from triton_ensembles.server.triton_server import TritonServer
     from triton_ensembles.serving.served import Served
     from triton_ensembles.serving.watching.watch import Watch
@@ -78,7 +77,7 @@ def serve(
     from triton_ensembles.commands.common.builds import serve_all, server_for
     from triton_ensembles.server.triton_server import TritonServer
     from triton_ensembles.serving.watching.source import WatchedSource, watched_source
-    from triton_ensembles.serving.watching.watch import Watch, explicit_mode
+    from triton_ensembles.serving.watching.watch import EXPLICIT_MODE, Watch
 
     selected = chosen(names)
     served_here = chosen_target.served_here(server)
@@ -95,15 +94,16 @@ def serve(
                 for served_source in all_served
             ]
             all_served, sources = [served_source for served_source, _ in watched], [source for _, source in watched]
-        arguments = explicit_mode(all_served) if watch else ()
-        running = stack.enter_context(server_for(all_served, ports, arguments))
-        signals.defer()
-        _announce(all_served, running)
-        loop = Watch(sources, running, _say) if watch else None
-        if loop:
-            click.echo(f"watching {', '.join(shown(served_source.path) for served_source in all_served)}")
-            stack.enter_context(loop)
-        wait(signals, running, loop)
+        while not signals.received:
+            with server_for(all_served, ports, EXPLICIT_MODE if watch else ()) as running:
+                signals.defer()
+                _announce(all_served, running)
+                if not watch:
+                    _wait(signals, running)
+                    continue
+                click.echo(f"watching {', '.join(shown(served_source.path) for served_source in all_served)}")
+                with Watch(sources, running, _say) as loop:
+                    _wait(signals, running, loop)
     click.echo("stopped")
 
 
@@ -129,12 +129,16 @@ def _announce(all_served: Sequence[Served], server: TritonServer) -> None:
     click.echo("Ctrl-C stops it")
 
 
-def wait(signals: StopSignals, server: ServerProcess, watch: Watch | None = None) -> None:
-    """Wait for a signal. Raises :class:`EnsembleError` if the server ends before."""
+def _wait(signals: StopSignals, server: TritonServer, watch: Watch | None = None) -> None:
+    """Wait for a signal, or for a change that only another server can load. Raises :class:`EnsembleError` if the server
+    ends before."""
     while not signals.received:
         if not server.alive():
             raise EnsembleError("tritonserver ended on its own", path=server.log)
         if watch and watch.failure:
             raise watch.failure
+        if watch and watch.needs_server:
+            _say(f"tritonserver is started again: {watch.needs_server}")
+            return
         time.sleep(0.2)
     click.echo("\nstopping")

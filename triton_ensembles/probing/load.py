@@ -35,13 +35,14 @@ def load(server: ServerProcess, model: str, folder: Path, seconds: float) -> str
 def wait_for_answer(
     connection: http.client.HTTPConnection, server: ServerProcess, seconds: float, start: int = 0, folder: Path = Path()
 ) -> None:
-    """Wait until there is an answer to read, for a load of the model in ``folder``. Raises :class:`LostError`."""
-    limit, ended = time.monotonic() + seconds, EndedStubs()
+    """Wait until there is an answer to read, for a load of the model in ``folder`` that the log tells of from ``start``
+    on. Raises :class:`LostError`."""
+    limit, ended = time.monotonic() + seconds, EndedStubs(server.pid)
     while not select.select([connection.sock], [], [], _LOOK_SECONDS)[0]:
         if reason := crash(server) or (folder.name and server.stuck_load(start, folder)):
             raise LostError(reason)
-        if folder.name and (stuck := ended.stuck(server.pid, [folder.name])):
-            raise LostError(stuck[0])
+        if stuck := server.stuck_loads(ended, start):
+            raise LostError("; ".join(stuck))
         if time.monotonic() > limit:
             raise LostError(f"the load did not end within {seconds:.0f} s")
 

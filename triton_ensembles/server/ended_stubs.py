@@ -10,20 +10,22 @@ from collections.abc import Sequence
 from triton_ensembles.ground.processes import Process, command_line, families, short_file
 
 _STUB = b"triton_python_b"  # the name of its process, as the kernel cuts it
-_SECONDS = 10.0  # that a process has ended before it counts: the server takes note of others at once
+_SECONDS = 6.0  # that a process has ended before it counts: the server takes note of others at once
 
 
 class EndedStubs:
-    """Those of one server, each with the time of the first look at which it had ended."""
+    """Those that the process ``server`` starts from now on, each with the time of the first look at which it had ended.
+    Of a model that is loaded again, the process of the version before still runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, server: int) -> None:
+        self._server, self._earlier = server, frozenset[tuple[int, int]]()
+        self._earlier = frozenset((process.id, process.start) for process in self._members())
         self._since: dict[Process, float] = {}
 
-    def stuck(self, server: int, loads: Sequence[str]) -> list[str]:
-        """Return those of ``loads``, the names of models that the process ``server`` still loads, that will never end,
-        with the reason."""
-        members = [process for family in families(server) for process in family]
-        now = time.monotonic()
+    def stuck(self, loads: Sequence[str]) -> list[str]:
+        """Return those of ``loads``, the names of models that the server still loads, that will never end, with the
+        reason."""
+        members, now = self._members(), time.monotonic()
         self._since = {process: self._since.get(process, now) for process in members if _is_ended_stub(process)}
         if not any(now - since >= _SECONDS for since in self._since.values()):
             return []
@@ -31,8 +33,12 @@ class EndedStubs:
         return [
             f"{model}: its Python process ended, by a crash or an exit, while model.py was imported"
             for model in loads
-            if not any(f"/{model}/" in line for line in running)
+            if not any(f"/{model.rpartition('::')[2]}/" in line for line in running)
         ]
+
+    def _members(self) -> list[Process]:
+        members = (process for family in families(self._server) for process in family)
+        return [process for process in members if (process.id, process.start) not in self._earlier]
 
 
 def _is_ended_stub(process: Process) -> bool:

@@ -98,7 +98,6 @@ class ServerProcess:
         self._progress = progress
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Lock()
-        self._ended_stubs = EndedStubs()
         self.known_as: dict[str, str] = {}  # folders in its words, by the names that people know them by
 
     @property
@@ -248,6 +247,7 @@ class ServerProcess:
         url = self._url(name)
         started = reported = looked = time.monotonic()
         stuck: list[str] = []
+        ended = EndedStubs(self.pid)
         while True:
             if processes.has_ended(self.pid):
                 raise self._failure("tritonserver stopped while it loaded", server_log.read_failure(self._records()))
@@ -255,15 +255,13 @@ class ServerProcess:
                 return
             now = time.monotonic()
             if now - looked >= _LOOK_SECONDS:
-                log = server_log.read_log(self.written_log, self._log_start)
-                ended = self._ended_stubs.stuck(self.pid, server_log.unfinished_loads(log))
-                stuck, before = server_log.never_loaded(log) or ended, stuck
+                stuck, before = self.stuck_loads(ended), stuck
                 if stuck and stuck == before:
                     raise self._failure("tritonserver waits for ever for a model", stuck)
                 looked = now
             if now - started > self._ready_seconds:
                 still = f"tritonserver was not ready after {self._ready_seconds:.0f} s"
-                loads = server_log.unfinished_loads(server_log.read_log(self.written_log, self._log_start))
+                loads = self.unfinished_loads()
                 raise self._failure(f"{still}; it still loaded", loads) if loads else self._failure(still, [])
             if self._progress and now - reported >= 5:
                 self._progress(now - started)
@@ -314,6 +312,15 @@ class ServerProcess:
     def loaded(self, start: int) -> list[str]:
         """The models that have been loaded, by the log from byte ``start`` on."""
         return server_log.loaded_models(self._records(start))
+
+    def unfinished_loads(self, start: int = 0) -> list[str]:
+        """The models that are being loaded, by the log from byte ``start`` on."""
+        return server_log.unfinished_loads(server_log.read_log(self.written_log, max(start, self._log_start)))
+
+    def stuck_loads(self, ended: EndedStubs, start: int = 0) -> list[str]:
+        """Return those of them that will never end, with the reasons: by the log, or by the stubs that have ended."""
+        log = server_log.read_log(self.written_log, max(start, self._log_start))
+        return server_log.never_loaded(log) or ended.stuck(server_log.unfinished_loads(log))
 
     def stuck_load(self, start: int, folder: Path) -> str:
         """Triton's reason why the load of a model in ``folder`` will never end, by the log from ``start`` on, or ""."""

@@ -3,6 +3,9 @@
 import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,10 +16,12 @@ import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from tests.repositories import model_py, pack, write_chain, write_ensemble, write_step
+from tests.running import lines_until, port_options, running
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.server.ports import Ports
 from triton_ensembles.serving.served import served, server_of
 from triton_ensembles.serving.watching.source import watched_source
-from triton_ensembles.serving.watching.watch import Watch, explicit_mode
+from triton_ensembles.serving.watching.watch import EXPLICIT_MODE, Watch
 
 _MOST_SECONDS = 120.0
 
@@ -60,7 +65,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     said: list[str] = []
     with (
         watched_source(found, lambda _: None) as (watched, source),
-        server_of([watched], arguments=explicit_mode([watched])) as server,
+        server_of([watched], arguments=EXPLICIT_MODE) as server,
         Watch([source], server, said.append) as watch,
         http.InferenceServerClient(server.http_url, network_timeout=_MOST_SECONDS) as client,
     ):
@@ -128,6 +133,25 @@ def test_an_ensemble_waits_for_its_step(session: Session) -> None:
     assert "later" in line
     session.after(lambda: write_step(session.repository, "later", 3), "nine")
     assert session.ask("nine") == [9.0, 90.0]
+
+
+def test_a_crash_at_an_import_is_said_and_what_comes_after_it_is_served(tmp_path: Path) -> None:
+    """Triton waits for ever for the process that has ended, and says nothing."""
+    models = write_chain(tmp_path / "models")
+    code = models / "double" / "1" / "model.py"
+    command = (sys.executable, "-m", "triton_ensembles", "serve", os.fspath(models), "--watch")
+    with Ports.reserved() as ports, running(*command, *port_options(ports), stderr=subprocess.STDOUT) as process:
+        lines_until(process.stdout, "watching")
+        code.write_text("import os\nos.abort()\n")
+        line = lines_until(process.stdout, "not loaded: double: its Python process ended, by a crash or an exit")[-1]
+        assert line.endswith("(double/1/model.py); the version before still serves")
+        code.write_text(model_py(20))
+        lines_until(process.stdout, "tritonserver is started again: it still waits for the process of double")
+        lines_until(process.stdout, "watching")
+        with http.InferenceServerClient(f"127.0.0.1:{ports.http}", network_timeout=_MOST_SECONDS) as client:
+            assert Session(models, client, []).ask("six") == [60.0, 600.0]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(300) == 0
 
 
 def test_an_archive_is_refused(tmp_path: Path) -> None:

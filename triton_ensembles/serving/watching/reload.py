@@ -1,20 +1,28 @@
 """Has a running server load what has changed, and says what came of it, in Triton's words where it refuses."""
 
 import contextlib
+import math
 import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.probing.load import LostError, wait_for_answer
 from triton_ensembles.server.repository_api import RepositoryApi
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.serving.watching.snapshot import Snapshot, changes, models_of
 from triton_ensembles.serving.watching.source import WatchedSource
 from triton_ensembles.triton.model_config import CONFIG, read_config
+
+
+class StuckError(Exception):
+    """The server waits for ever for a model that has changed: only another server can load it."""
 
 
 class Reloader:
@@ -24,9 +32,11 @@ class Reloader:
         self._server, self._say = server, say
         self._api = RepositoryApi(server.http_url, server.secret)
         self._failed: set[str] = set()  # ensembles that may load once their steps do
+        self._stuck: set[str] = set()  # models whose load never ends
 
     def reload(self, source: WatchedSource, before: Snapshot, now: Snapshot) -> None:
-        """Load the models of the repository in which files differ from ``before``; unload those that are gone."""
+        """Load the models of the repository in which files differ from ``before``; unload those that are gone.
+        Raises :class:`StuckError`."""
         repository, changed = source.repository, changes(before, now)
         by_model = models_of(changed)
         there = set(models_of(now))
@@ -38,8 +48,10 @@ class Reloader:
         steps = _steps_by_ensemble(repository, there)
         for model in sorted(waiting, key=lambda each: (each not in steps, each)):
             if model in waiting:
-                paths = list({source.shown(path) for path in by_model[model]})
-                loaded = self._load(model, paths, _below(model, steps) & waiting)
+                paths, below = list({source.shown(path) for path in by_model[model]}), _below(model, steps)
+                if stuck := self._stuck & {model, *below}:
+                    raise StuckError(f"it still waits for the process of {most_of(sorted(stuck))} that has ended")
+                loaded = self._load(model, paths, below & waiting)
                 waiting -= {model, *loaded}
         self._failed -= self._api.ready()  # Triton itself loads an ensemble that was served once
         for model in sorted(failed & self._failed & there - set(by_model)):
@@ -58,7 +70,7 @@ class Reloader:
         """Returns what need not be loaded any more. ``others``: steps of ``model`` that have changed, too."""
         start, began, was_served = self._log_size(), time.monotonic(), model in self._api.ready()
         with self._observed() as lost:
-            refused = self._api.load(model)
+            refused = self._refused(model, paths, start)
         seconds = time.monotonic() - began
         if not refused:
             self._failed.discard(model)
@@ -79,6 +91,17 @@ class Reloader:
         self._report(lost - {model}, start)
         return {model}
 
+    def _refused(self, model: str, paths: Sequence[str], start: int) -> str:
+        """Load the model; returns why it failed, "" if it did not. One whose process crashes is waited for no more."""
+        wait = partial(wait_for_answer, server=self._server, seconds=math.inf, start=start)
+        try:
+            return replace(self._api, wait=wait).load(model)
+        except LostError as error:
+            if self._server.crashed():
+                raise EnsembleError(f"tritonserver ended: {error}", path=self._server.log) from error
+            self._stuck |= set(self._server.unfinished_loads(start))
+            return f"{error} ({most_of(sorted(paths), 3)})" if paths else str(error)
+
     @contextlib.contextmanager
     def _observed(self) -> Iterator[set[str]]:
         """Note models that were served before the block and are not after it."""
@@ -97,7 +120,7 @@ class Reloader:
         reasons = self._server.reasons(start)
         own = [sentence for sentence in reasons if re.search(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", sentence)]
         reason = "; ".join(own or reasons) or refused
-        return reason if own else f"{model}: {reason}"
+        return reason if own or reason.startswith(f"{model}: ") else f"{model}: {reason}"
 
     def _log_size(self) -> int:
         return self._server.log.stat().st_size

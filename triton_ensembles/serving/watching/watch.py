@@ -9,8 +9,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.system_errors import explained
 from triton_ensembles.server.triton_server import TritonServer
-from triton_ensembles.serving.served import Served
-from triton_ensembles.serving.watching.reload import Reloader
+from triton_ensembles.serving.watching.reload import Reloader, StuckError
 from triton_ensembles.serving.watching.snapshot import Snapshot, snapshot
 from triton_ensembles.serving.watching.source import WatchedSource
 
@@ -18,16 +17,18 @@ _SECONDS = 0.5
 _PAUSES = 10  # looks may take a tenth of a core: a repository may have ten thousands of files
 
 
-def explicit_mode(all_served: Sequence[Served]) -> tuple[str, ...]:
-    """Flags of tritonserver, which otherwise takes no requests to load a model. After a load that failed, it would wait
-    at its end for as long as it may."""
-    models = (model for source in all_served for model in source.models)
-    return ("--model-control-mode=explicit", "--exit-timeout-secs=2", *(f"--load-model={model}" for model in models))
+EXPLICIT_MODE = ("--model-control-mode=explicit", "--exit-timeout-secs=2", "--load-model=*")
+"""Flags of tritonserver, which otherwise takes no requests to load a model. After a load that failed, it would wait at
+its end for as long as it may."""
 
 
 class Watch:
-    """Watches ``sources`` for ``server`` in a thread of its own, as a context manager. ``failure``: a fault of this
-    program that has ended the thread."""
+    """Watches ``sources`` for ``server`` in a thread of its own, as a context manager.
+
+    Attributes:
+        failure: a fault of this program that has ended the thread.
+        needs_server: why only another server can load what has changed; "" as long as this one can.
+    """
 
     def __init__(self, sources: Sequence[WatchedSource], server: TritonServer, say: Progress) -> None:
         self._states = [_State(source) for source in sources]
@@ -36,6 +37,7 @@ class Watch:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.failure: BaseException | None = None
+        self.needs_server = ""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -53,6 +55,8 @@ class Watch:
                 for state in self._states:
                     self._look(state)
                 pause = max(_SECONDS, _PAUSES * (time.thread_time() - began))
+        except StuckError as error:
+            self.needs_server = str(error)
         except BaseException as error:
             if not self._stopped.is_set() and self._server.alive():
                 self.failure = error
