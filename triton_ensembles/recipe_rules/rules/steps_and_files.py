@@ -149,17 +149,6 @@ def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
             yield Finding(recipe_place(repository, step), message, effect, "name the Python steps only")
 
 
-@warning("Every source of a recipe is used")
-def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
-    recipe = recipe_of(repository)
-    used = {artifact.source for artifact in recipe.artifacts} if recipe else set()
-    for name in recipe.sources if recipe else ():
-        if name not in used:
-            message = f"no artifact uses the source '{name}'"
-            cure = f'write source = "{name}" into the artifact that it is for, or remove it'
-            yield Finding(recipe_place(repository, name), message, "the build downloads nothing from it", cure)
-
-
 @warning("The files of a source that no other place has are on this machine")
 def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
     """A warning, because weights are often not in git: the machine that builds may have them."""

@@ -15,18 +15,7 @@ from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_changed, is_function, name_of, positional, takes
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files, unread_files
-from triton_ensembles.checking.rule import (
-    Destination,
-    Finding,
-    Model,
-    Place,
-    Repository,
-    Server,
-    Severity,
-    note,
-    rule,
-    warning,
-)
+from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, note, rule, warning
 from triton_ensembles.checking.source_budget import MOST_TOKENS
 from triton_ensembles.checking.step_python import step_python
 from triton_ensembles.checking.text.unknown import UnknownValueError
@@ -53,28 +42,25 @@ _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
     source=f"{SOURCE} StubSetup imports it",
     bad=script_model(f"class {CLASS}\n    def execute(self, requests):\n        return []\n"),
     words="SyntaxError: …",
+    lower=Severity.NOTE,
 )
 def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
+    """Yield a note where a Python that is newer than the checker's runs the file."""
     for file in every_file(model):
-        python = step_python(model, destination)
-        known = file_of(model, file.path) if file.error else None
-        if known and known.broken:
-            continue  # model-file-broken: it is no Python at all
-        if file.error and version(python) <= _OWN_PYTHON:
-            cure = "correct this line, or an unclosed bracket or quote above it"
-            if "outside async function" in file.error.message:
-                cure = "write `async def` where the function begins"
-            yield Finding(file.place(file.error), f"this is not valid Python: {file.error.message}", cure=cure)
-
-
-@note("The checker's Python can parse model.py", source="the checker parses with its own Python", server=Server.ACCEPTS)
-def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
-    python = version(step_python(model, destination))
-    for file in every_file(model):
-        if file.error and python > _OWN_PYTHON:
-            message = f"Python {dotted(_OWN_PYTHON)}, which runs the checker, cannot parse this: {file.error.message}"
+        python, error = version(step_python(model, destination)), file.error
+        known = file_of(model, file.path) if error else None
+        if error is None or (known and known.broken):  # model-file-broken: it is no Python at all
+            continue
+        if python > _OWN_PYTHON:
+            message = f"Python {dotted(_OWN_PYTHON)}, which runs the checker, cannot parse this: {error.message}"
             effect = f"the file was not checked any further; it may be valid for Python {dotted(python)}, which runs it"
-            yield Finding(file.place(file.error), message, effect, f"run the checker with Python {dotted(python)}")
+            cure = f"run the checker with Python {dotted(python)}"
+            yield Finding(file.place(error), message, effect, cure, Severity.NOTE)
+            continue
+        cure = "correct this line, or an unclosed bracket or quote above it"
+        if "outside async function" in error.message:
+            cure = "write `async def` where the function begins"
+        yield Finding(file.place(error), f"this is not valid Python: {error.message}", cure=cure)
 
 
 @rule(

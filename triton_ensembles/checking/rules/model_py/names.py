@@ -10,7 +10,7 @@ from pyflakes.messages import UndefinedName
 from triton_ensembles.checking.python.examples import EXECUTE, class_model, initializing
 from triton_ensembles.checking.python.expected import is_guarded
 from triton_ensembles.checking.python.flow import Misuse, When, flow_of
-from triton_ensembles.checking.python.nodes import Function, name_of
+from triton_ensembles.checking.python.nodes import Function, is_changed, name_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
 from triton_ensembles.ground.spelling import listed, nearest, only_near, suggestion
@@ -101,28 +101,27 @@ def _undefined_names(file: PythonFile) -> list[tuple[ast.Name, frozenset[str]]]:
         return []
     undefined = {(message.lineno, message.col, message.message_args[0]) for message in messages}
     names = frozenset(node.id for node in file.nodes if isinstance(node, ast.Name)) - {name for _, _, name in undefined}
-    evaluated = _evaluated_names(module)
-    return [(node, names) for node in evaluated if (node.lineno, node.col_offset, node.id) in undefined]
+    nodes = (node for node in file.nodes if isinstance(node, ast.Name) and not is_changed(node))
+    uses = [node for node in nodes if (node.lineno, node.col_offset, node.id) in undefined]
+    uses.sort(key=lambda node: (node.lineno, node.col_offset))
+    return [(node, names) for node in uses if _is_looked_up(file, node)]
 
 
-def _evaluated_names(module: ast.Module) -> list[ast.Name]:
-    """Return the names that Python looks up: not those of annotations that are never evaluated."""
-    future = (node for node in module.body if isinstance(node, ast.ImportFrom) and node.module == "__future__")
-    is_postponed = any(alias.name == "annotations" for node in future for alias in node.names)
-    names: list[ast.Name] = []
-    waiting: list[tuple[ast.AST, bool]] = [(module, False)]
-    while waiting:
-        node, in_function = waiting.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            names.append(node)
-        is_inner = in_function or isinstance(node, Function | ast.Lambda)
-        is_never = is_postponed or (in_function and isinstance(node, ast.AnnAssign))
-        for name, value in ast.iter_fields(node):
-            if is_never and name in ("annotation", "returns"):
-                continue
-            children = value if isinstance(value, list) else [value]
-            waiting += [(child, is_inner) for child in children if isinstance(child, ast.AST)]
-    return names
+def _is_looked_up(file: PythonFile, node: ast.AST) -> bool:
+    """Return whether Python looks up a name: not in an annotation that is never evaluated."""
+    for parent, child in file.scopes.above(node):
+        if child in (getattr(parent, "annotation", None), getattr(parent, "returns", None)):
+            is_local = isinstance(parent, ast.AnnAssign) and file.scopes.function(parent)
+            if is_local or _are_postponed(file):
+                return False
+    return True
+
+
+@lru_cache(maxsize=256)
+def _are_postponed(file: PythonFile) -> bool:
+    """Return whether the file's annotations are never evaluated: ``from __future__ import annotations``."""
+    imports = (node for node in file.nodes if isinstance(node, ast.ImportFrom) and node.module == "__future__")
+    return any(alias.name == "annotations" for node in imports for alias in node.names)
 
 
 def _is_dynamic(nodes: tuple[ast.AST, ...]) -> bool:
@@ -150,13 +149,12 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
         if file.module is None or is_guarded(file):
             continue
         early: dict[str, ast.AST] = {}
-        evaluated = frozenset(_evaluated_names(file.module)) if file.path in imported else frozenset()
         for node, name in _taken(file):
             when = flow_of(file).when(node, loops_run=True)
             owner, _, last = name.rpartition(".")
             if when is When.PERHAPS or last in _OF_MODULES:
                 continue
-            if (owner or name) in _SET_LATER and not is_fused and _runs_at_import(file, node, evaluated):
+            if (owner or name) in _SET_LATER and not is_fused and file.path in imported and _runs_at_import(file, node):
                 early.setdefault(owner or name, node)
                 continue
             since = _SINCE.get(name)
@@ -182,13 +180,11 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
             yield Finding(file.place(next(iter(early.values()))), message, effect, cure)
 
 
-def _runs_at_import(file: PythonFile, node: ast.AST, evaluated: frozenset[ast.Name]) -> bool:
+def _runs_at_import(file: PythonFile, node: ast.AST) -> bool:
     """Return whether a node of model.py runs while the file is imported, as annotations do."""
-    scopes = file.scopes
-    above = scopes.above(node)
-    is_inside = any(isinstance(parent, Function) and scopes.in_body(child, parent) for parent, child in above)
-    names = {part for part in ast.walk(node) if isinstance(part, ast.Name)}
-    return flow_of(file).when(node) is When.LOAD and not is_inside and bool(evaluated) and names <= evaluated
+    above = file.scopes.above(node)
+    is_inside = any(isinstance(parent, Function) and file.scopes.in_body(child, parent) for parent, child in above)
+    return flow_of(file).when(node) is When.LOAD and not is_inside and _is_looked_up(file, node)
 
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:
