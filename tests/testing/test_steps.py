@@ -188,6 +188,14 @@ def test_a_call_is_answered_by_a_model_of_the_repository(repository: Path) -> No
         step.infer(TEXT=["good film"])
 
 
+def test_a_step_that_calls_itself_is_told(repository: Path) -> None:
+    """Otherwise the test ends in a stack that overflows, and in Triton the request never ends."""
+    path = repository / "router/1/model.py"
+    path.write_text(path.read_text().replace('"words"', '"router"'))
+    with load_step(repository / "router") as step, pytest.raises(TritonError, match="the model 'router' calls itself"):
+        step.infer(TEXT=["a"])
+
+
 @pytest.mark.parametrize(
     ("files", "says"),
     [

@@ -51,8 +51,8 @@ def load_step(
     def load(folder: Path) -> TestedStep:
         return _load(folder, called, seconds, this_python=this_python)
 
-    called = StepModels(folder, models or {}, load)
-    return Step(load(folder), called, seconds)
+    called = StepModels(folder.parent, models or {}, load)
+    return Step(called.loaded(folder.name), called, seconds)
 
 
 def _load(folder: Path, models: StepModels, seconds: float, *, this_python: bool) -> TestedStep:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -53,7 +54,7 @@ class Step:
     """A step of a test, and a context manager that closes it."""
 
     def __init__(self, step: TestedStep, models: StepModels, seconds: float) -> None:
-        self._step, self._models, self._seconds = step, models, seconds
+        self._step, self._models, self._seconds, self._lock = step, models, seconds, RLock()
         self.model = step.model
         """The step's ``TritonPythonModel``."""
         self.module = step.module
@@ -80,7 +81,7 @@ class Step:
         questions = [self._question(request) for request in requests]
         self._models.error = None
         try:
-            with guarded(self._step.folder, "execute", self._seconds):
+            with self._lock, guarded(self._step.folder, "execute", self._seconds):
                 answers = self._step.answers(questions)
         finally:
             if error := self._models.error:
@@ -90,7 +91,6 @@ class Step:
     def close(self) -> None:
         """Call the step's ``finalize``, and that of the models that it called."""
         with guarded(self._step.folder, "finalize", self._seconds):
-            self._step.close()
             self._models.close()
 
     def __enter__(self) -> Self:

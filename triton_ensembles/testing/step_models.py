@@ -25,12 +25,12 @@ _DECOUPLED = (
 
 
 class StepModels:
-    """Those that the step in the folder ``caller`` may call. ``load`` returns the one in a folder."""
+    """The Python models of a repository, and the functions that answer for others. ``load`` returns the model in a
+    folder."""
 
-    def __init__(self, caller: Path, functions: Mapping[str, Function], load: Callable[[Path], TestedStep]) -> None:
-        self._repository, self._functions, self._load = caller.parent, functions, load
+    def __init__(self, repository: Path, functions: Mapping[str, Function], load: Callable[[Path], TestedStep]) -> None:
+        self._repository, self._functions, self._load = repository, functions, load
         self._loaded: dict[str, TestedStep] = {}
-        self._running = [caller.name]
         self.error: BaseException | None = None  # of the test's own function, or of a model that cannot be loaded
 
     def is_ready(self, name: str, version: int) -> bool:
@@ -49,7 +49,15 @@ class StepModels:
     def stream(self, name: str, version: int, question: Question) -> Iterator[Answer]:
         return iter(self._answers(name, version, question, decoupled=True))
 
+    def loaded(self, name: str) -> TestedStep:
+        """Return the model in the folder ``name``."""
+        if name not in self._loaded:
+            with TestModules().active():
+                self._loaded[name] = self._load(self._repository / name)
+        return self._loaded[name]
+
     def close(self) -> None:
+        """Call ``finalize`` of all."""
         for step in self._loaded.values():
             step.close()
 
@@ -69,19 +77,10 @@ class StepModels:
             raise RefusedError(NOT_READY.format(name))
         if name in self._functions:
             return _called(self._functions[name], question)
-        if name in self._running:
-            return [Failure(f"the model '{name}' calls itself, or is called by a model that it calls")]
-        if name not in self._loaded:
-            with TestModules().active():
-                self._loaded[name] = self._load(self._repository / name)
-        step = self._loaded[name]
+        step = self.loaded(name)
         if step.is_decoupled and not decoupled:
             raise RefusedError(_DECOUPLED.format(name))
-        self._running.append(name)
-        try:
-            (answers,) = step.answers([question])
-        finally:
-            self._running.remove(name)
+        (answers,) = step.answers([question])
         if isinstance(answers, RefusedError):
             raise answers
         answers = [Failure(each.message) if isinstance(each, Failure) else each for each in answers]

@@ -58,6 +58,9 @@ class TestedStep(PythonStep):
         return [next(answered) if isinstance(result, StepInput) else result for result in results]
 
     def _answers(self, batch: Sequence[StepInput]) -> Iterator[list[Answer]]:
+        if self.is_executing:
+            yield from ([result] for result in self.run(batch))
+            return
         self._senders: list[ResponseSender] = []
         self.cause = None
         for step_input, result, sender in zip(batch, self.run(batch), self._senders, strict=True):

@@ -22,7 +22,6 @@ from triton_ensembles.runtime.fused.step_inputs import (
     accepted,
     declared,
     fitted,
-    is_plain,
     returned,
 )
 
@@ -140,8 +139,6 @@ class Ensemble:
             array = fitted(tensor.array, tensor.batch, step.inputs[name].dims, batched=batched)
             # In the drawn form every model has a copy of its own, which it may change or keep.
             arrays[name] = np.array(array) if self._readers[tensor_name] > 1 or not tensor.private else array
-        if is_plain(step.rows, step.inputs, arrays):
-            return arrays
         try:
             return accepted(step.model, step.rows, step.inputs, arrays, run.question.tag)
         except RefusedError as error:

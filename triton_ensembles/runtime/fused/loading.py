@@ -16,7 +16,7 @@ from triton_ensembles.runtime.fused.inner_ensemble import InnerEnsemble
 from triton_ensembles.runtime.fused.messages import Failure
 from triton_ensembles.runtime.fused.plan import ENSEMBLE, Plan
 from triton_ensembles.runtime.fused.python_step import PythonStep, text_of
-from triton_ensembles.runtime.fused.step import NotReentrant, StepInput, StepOutput, StepPlace, StepRunner, place_of
+from triton_ensembles.runtime.fused.step import StepInput, StepOutput, StepPlace, StepRunner, place_of
 from triton_ensembles.runtime.fused.warmup import warm_up
 
 
@@ -50,7 +50,7 @@ def _load(place: StepPlace, inner: Callable[[], StepRunner]) -> FusedStep:
     except BaseException as error:  # also SystemExit: whatever a step's own code does
         reason = str(error) if isinstance(error, LoadError) else text_of(error)
         raise LoadError(f"the step {step.name} cannot be loaded: {reason}") from error
-    return FusedStep.of(place, NotReentrant(place.model, runner))
+    return FusedStep.of(place, runner)
 
 
 class EngineStep(StepRunner):

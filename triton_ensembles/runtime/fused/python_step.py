@@ -106,7 +106,15 @@ class PythonStep(StepRunner):
             if hasattr(self._model, "initialize"):
                 self._model.initialize(place.arguments())
 
+    @property
+    def is_executing(self) -> bool:
+        """Return whether a call of the step comes from itself: Triton's one instance would wait for itself for ever."""
+        return self._request_type.executing.is_set()
+
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
+        if self.is_executing:
+            message = f"the model '{self._place.model}' calls itself, or is called by a model that it calls"
+            return [Failure(message)] * len(batch)
         try:
             requests = [self._request(step_input) for step_input in batch]
             self._request_type.executing.set()

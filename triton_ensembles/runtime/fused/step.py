@@ -37,30 +37,6 @@ class StepRunner:
         """End the step."""
 
 
-class NotReentrant(StepRunner):
-    """A step that refuses a call while it runs, which comes from itself: Triton's one instance of the model would wait
-    for itself for ever."""
-
-    def __init__(self, model: str, runner: StepRunner) -> None:
-        self._model, self._runner, self._runs = model, runner, False
-
-    def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
-        if self._runs:
-            message = f"the model '{self._model}' calls itself, or is called by a model that it calls"
-            return [Failure(message)] * len(batch)
-        self._runs = True
-        try:
-            return self._runner.run(batch)
-        finally:
-            self._runs = False
-
-    def shrink(self) -> None:
-        self._runner.shrink()
-
-    def close(self) -> None:
-        self._runner.close()
-
-
 @dataclass(frozen=True)
 class StepPlace:
     """A step as its model instance would see itself in the drawn form."""

@@ -76,26 +76,6 @@ def fitted(array: Array, batch: int, dims: Sequence[int], *, batched: bool) -> A
     return array[0] if not _matches(array.shape, dims) and batch == 1 else array
 
 
-def is_plain(max_batch_size: int, inputs: Mapping[str, DeclaredTensor], arrays: Mapping[str, Array]) -> bool:
-    """Return whether ``accepted`` would return the arrays as they are. This answers for most requests, and in less
-    time."""
-    if len(arrays) < len(inputs):
-        return False
-    batch = 0
-    for name, array in arrays.items():
-        tensor = inputs[name]
-        shape, dims = array.shape, tensor.dims
-        if array.dtype != tensor.dtype or tensor.reshape is not None:
-            return False
-        if max_batch_size:
-            if not shape or not 0 < shape[0] <= max_batch_size or batch not in (0, shape[0]):
-                return False
-            batch, shape = shape[0], shape[1:]
-        if shape != dims and not _matches(shape, dims):
-            return False
-    return bool(arrays)
-
-
 def accepted(
     model: str, max_batch_size: int, inputs: Mapping[str, DeclaredTensor], arrays: Mapping[str, Array], tag: str
 ) -> dict[str, Array]:
@@ -143,7 +123,7 @@ def type_of(dtype: np.dtype[Any]) -> str:
 
 
 def _checked(array: Array, tensor: DeclaredTensor, model: str, batched: bool, tag: str) -> Array:
-    data_type = type_of(array.dtype)
+    data_type = tensor.data_type if array.dtype == tensor.dtype else type_of(array.dtype)
     if data_type != tensor.data_type:
         kind, expected = (
             name.removeprefix("TYPE_").replace("STRING", "BYTES") for name in (data_type, tensor.data_type)
