@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from tests.configs import in_a_row, tensors
 from tests.files import write_files
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
@@ -15,20 +16,7 @@ STEPS = ["first", "second"]
 SLEEPS_MS = {"first": 2.0, "second": 10.0}
 """How long each execution of a step takes at least."""
 
-_TENSORS = """max_batch_size: 8
-input [ { name: "X" data_type: TYPE_FP32 dims: [ 3 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ 3 ] } ]
-"""
-_DAG = """platform: "ensemble"
-ensemble_scheduling {
-  step [
-    { model_name: "first" model_version: -1
-      input_map { key: "X" value: "X" } output_map { key: "Y" value: "M" } },
-    { model_name: "second" model_version: -1
-      input_map { key: "X" value: "M" } output_map { key: "Y" value: "Y" } }
-  ]
-}
-"""
+_TENSORS = f"max_batch_size: 8\n{tensors('X:FP32:3', 'Y:FP32:3')}"
 _MODEL = """import time
 
 import triton_python_backend_utils as pb_utils
@@ -50,7 +38,7 @@ def write_chain(project: Path, instances: int = 1) -> None:
     """Write the source of the ensemble into ``project/ensembles``, with so many instances of each step."""
     folder = project / "ensembles" / NAME
     files = {
-        "ensemble/config.pbtxt": _DAG + _TENSORS,
+        "ensemble/config.pbtxt": in_a_row(*STEPS) + _TENSORS,
         "ensemble/examples/one_row.json": json.dumps(_REQUEST),
         "ensemble.toml": 'description = "Three numbers, plus two"\n',
     }

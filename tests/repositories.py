@@ -4,19 +4,10 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
-_STEP = """\
-backend: "python"
-max_batch_size: 8
-input [ { name: "X", data_type: TYPE_FP32, dims: [ 2 ] } ]
-output [ { name: "Y", data_type: TYPE_FP32, dims: [ 2 ] } ]
-instance_group [ { kind: KIND_CPU } ]
-"""
-_ENSEMBLE = """\
-platform: "ensemble"
-max_batch_size: 8
-input [ { name: "X", data_type: TYPE_FP32, dims: [ 2 ] } ]
-output [ { name: "Y", data_type: TYPE_FP32, dims: [ 2 ] } ]
-"""
+from tests.configs import ON_CPU, in_a_row, tensors
+from tests.files import write_files
+
+_TENSORS = f"max_batch_size: 8\n{tensors('X:FP32:2', 'Y:FP32:2')}"
 _MODEL = """\
 import triton_python_backend_utils as pb_utils
 
@@ -37,24 +28,14 @@ def model_py(factor: int) -> str:
 
 def write_step(repository: Path, name: str, factor: int = 3, config: str = "") -> Path:
     """A Python model that multiplies its two numbers by ``factor``; ``config`` is added to its config.pbtxt."""
-    version = repository / name / "1"
-    version.mkdir(parents=True)
-    (version / "model.py").write_text(model_py(factor))
-    (repository / name / "config.pbtxt").write_text(_STEP + config)
-    return repository / name
+    files = {"1/model.py": model_py(factor), "config.pbtxt": f'backend: "python"\n{_TENSORS}{ON_CPU}{config}'}
+    return write_files(repository / name, files)
 
 
 def write_ensemble(repository: Path, name: str, steps: Sequence[str]) -> Path:
     """An ensemble that sends its input through ``steps``."""
-    (repository / name / "1").mkdir(parents=True)
-    names = ["X", *(f"after_{step}" for step in steps[:-1]), "Y"]
-    maps = [
-        f'{{ model_name: "{step}" model_version: -1 input_map {{ key: "X" value: "{taken}" }} '
-        f'output_map {{ key: "Y" value: "{made}" }} }}'
-        for step, taken, made in zip(steps, names, names[1:], strict=False)
-    ]
-    scheduling = f"ensemble_scheduling {{ step [ {', '.join(maps)} ] }}\n"
-    (repository / name / "config.pbtxt").write_text(_ENSEMBLE + scheduling)
+    write_files(repository / name, {"config.pbtxt": in_a_row(*steps) + _TENSORS})
+    (repository / name / "1").mkdir()
     return repository / name
 
 

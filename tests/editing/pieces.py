@@ -2,24 +2,15 @@
 
 from pathlib import Path
 
+from tests.configs import in_a_row, tensors
 from tests.files import write_files
 
-_TENSORS = """max_batch_size: 8
-input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
-output [ { name: "OUT", data_type: TYPE_FP32, dims: [ 4 ] } ]
-"""
+_TENSORS = f"max_batch_size: 8\n{tensors('X:FP32:4', 'OUT:FP32:4')}"
 
 
 def ensemble(*steps: str) -> str:
     """An ensemble that runs ``steps`` one after the other: X, T1, T2, and OUT at the end."""
-    names = ["X", *(f"T{number}" for number in range(1, len(steps))), "OUT"]
-    uses = [
-        f'    {{\n      model_name: "{step}"\n      model_version: -1\n'
-        f'      input_map {{ key: "X", value: "{names[number]}" }}\n'
-        f'      output_map {{ key: "OUT", value: "{names[number + 1]}" }}\n    }}'
-        for number, step in enumerate(steps)
-    ]
-    return f'platform: "ensemble"\n{_TENSORS}ensemble_scheduling {{\n  step [\n' + ",\n".join(uses) + "\n  ]\n}\n"
+    return in_a_row(*(f"{step} X OUT" for step in steps), written="OUT") + _TENSORS
 
 
 _PYTHON = """import triton_python_backend_utils as pb_utils

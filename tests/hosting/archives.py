@@ -8,6 +8,7 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.configs import in_a_row, tensors
 from tests.files import write_files
 
 CONFIG = """
@@ -43,15 +44,6 @@ class TritonPythonModel:
     def finalize(self):
         {finalize}
 """
-ENSEMBLE = """
-name: "{name}"
-platform: "ensemble"
-input [ {{ name: "X" data_type: TYPE_FP32 dims: [ -1 ] }} ]
-output [ {{ name: "Y" data_type: TYPE_FP32 dims: [ -1 ] }} ]
-ensemble_scheduling {{ step [ {steps} ] }}
-"""
-STEP = """{{ model_name: "{name}" model_version: -1
-  input_map {{ key: "X" value: "{source}" }} output_map {{ key: "Y" value: "{target}" }} }}"""
 
 
 def model(
@@ -94,12 +86,8 @@ class Gate:
 
 def ensemble(name: str, *steps: str) -> dict[str, bytes]:
     """The files of an ensemble that hands X through these steps, one after the other."""
-    tensors = ["X", *(f"T{number}" for number in range(1, len(steps))), "Y"]
-    written = [STEP.format(name=step, source=tensors[at], target=tensors[at + 1]) for at, step in enumerate(steps)]
-    return {
-        f"{name}/config.pbtxt": ENSEMBLE.format(name=name, steps=", ".join(written)).encode(),
-        f"{name}/1/README.md": b"keeps the folder",
-    }
+    config = f'name: "{name}"\n{in_a_row(*steps)}{tensors()}'
+    return {f"{name}/config.pbtxt": config.encode(), f"{name}/1/README.md": b"keeps the folder"}
 
 
 def packed(files: Mapping[str, bytes], *more: tarfile.TarInfo) -> bytes:

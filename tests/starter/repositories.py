@@ -6,6 +6,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tests import configs
+from tests.files import write_files
+
 ENSEMBLE = "pipeline"
 _STEP = """import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -24,21 +27,14 @@ Tensor = tuple[str, str, str]
 TEXT, X, Y, LABEL = ("TEXT", "STRING", "1"), ("X", "FP32", "4"), ("Y", "FP32", "3"), ("LABEL", "STRING", "1")
 
 
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
 def tensors(taken: Tensor, written: Tensor) -> str:
-    lines = ['{} [ {{ name: "{}" data_type: TYPE_{} dims: [ {} ] }} ]\n'.format(kind, *tensor) for kind, tensor in
-             (("input", taken), ("output", written))]  # fmt: skip
-    return "max_batch_size: 8\n" + "".join(lines)
+    return f"max_batch_size: 8\n{configs.tensors(':'.join(taken), ':'.join(written))}"
 
 
 def write_step(model: Path, taken: Tensor, written: Tensor, answer: str, *, imports: str = "", more: str = "") -> None:
     code = _STEP.format(input=taken[0], output=written[0], answer=answer, imports=imports)
-    write(model / "1" / "model.py", code)
-    write(model / "config.pbtxt", f'name: "{model.name}"\nbackend: "python"\n{tensors(taken, written)}{more}')
+    config = f'name: "{model.name}"\nbackend: "python"\n{tensors(taken, written)}{more}'
+    write_files(model, {"1/model.py": code, "config.pbtxt": config})
 
 
 def write_network(file: Path, width: int = 3, value: float = 1) -> None:
@@ -53,15 +49,8 @@ def write_network(file: Path, width: int = 3, value: float = 1) -> None:
 
 def write_ensemble(model: Path, taken: Tensor, written: Tensor, *steps: str) -> None:
     """An ensemble of steps that are in a row; each is ``MODEL INPUT OUTPUT``."""
-    wires = [taken[0], *(f"t{number}" for number in range(1, len(steps))), written[0]]
-    uses = []
-    for number, step in enumerate(steps):
-        name, key_in, key_out = step.split()
-        maps = (f'input_map {{ key: "{key_in}" value: "{wires[number]}" }} '
-                f'output_map {{ key: "{key_out}" value: "{wires[number + 1]}" }}')  # fmt: skip
-        uses.append(f'{{ model_name: "{name}" model_version: -1 {maps} }}')
-    scheduling = f"ensemble_scheduling {{ step [ {', '.join(uses)} ] }}\n"
-    write(model / "config.pbtxt", f'name: "{model.name}"\nplatform: "ensemble"\n{tensors(taken, written)}{scheduling}')
+    scheduling = configs.in_a_row(*steps, taken=taken[0], written=written[0])
+    write_files(model, {"config.pbtxt": f'name: "{model.name}"\n{scheduling}{tensors(taken, written)}'})
     (model / "1").mkdir()
 
 
@@ -71,6 +60,7 @@ def write_repository(folder: Path, *, imports: str = "", more: str = "") -> None
     write_step(folder / "pre", TEXT, X, lengths, imports=imports, more=more)
     write_network(folder / "net" / "1" / "model.onnx")
     gpu = "instance_group [ { count: 1 kind: KIND_GPU gpus: [ 0 ] } ]\ndynamic_batching { }\n"
-    write(folder / "net" / "config.pbtxt", f'name: "net"\nplatform: "onnxruntime_onnx"\n{tensors(X, Y)}{gpu}')
+    config = f'name: "net"\nplatform: "onnxruntime_onnx"\n{tensors(X, Y)}{gpu}'
+    write_files(folder / "net", {"config.pbtxt": config})
     write_step(folder / "post", Y, LABEL, 'np.array([[b"abc"[i : i + 1]] for i in x.argmax(1)], object)', more=more)
     write_ensemble(folder / ENSEMBLE, TEXT, LABEL, "pre TEXT X", "net X Y", "post Y LABEL")

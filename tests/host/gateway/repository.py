@@ -3,18 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.configs import ON_CPU, tensors
 from tests.files import write_files
 
 
 def _config(inputs: str, outputs: str, more: str = "") -> str:
-    """The config.pbtxt of a step whose tensors are words like ``X:FP32:-1``."""
-
-    def tensors(words: str) -> str:
-        fields = (word.split(":") for word in words.split())
-        return ", ".join(f'{{ name: "{name}" data_type: TYPE_{kind} dims: [ {size} ] }}' for name, kind, size in fields)
-
-    group = "instance_group [ { kind: KIND_CPU count: 1 } ]"
-    return f'backend: "python" {more} input [ {tensors(inputs)} ] output [ {tensors(outputs)} ] {group}\n'
+    return f'backend: "python" {more}\n{tensors(inputs, outputs)}{ON_CPU}'
 
 
 _HEAD = """import os, time

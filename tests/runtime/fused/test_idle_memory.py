@@ -7,6 +7,7 @@ import pytest
 import tritonclient.grpc as grpc
 from onnx import TensorProto, helper
 
+from tests.configs import in_a_row, tensors
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.processes import wait_until
@@ -22,14 +23,7 @@ from triton_ensembles.triton.targets import fused
 pytestmark = pytest.mark.slow
 
 WIDTH, ROWS, MIB = 1 << 18, 64, 1 << 20
-TENSORS = """max_batch_size: 64
-input [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ 1 ] } ]
-"""
-DAG = """platform: "ensemble"
-ensemble_scheduling { step [ { model_name: "wide" model_version: -1
-  input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } } ] }
-"""
+TENSORS = f"max_batch_size: 64\n{tensors('X:FP32:1', 'Y:FP32:1')}"
 
 
 def wide() -> bytes:
@@ -47,7 +41,7 @@ def build_wide(backend: str, places: Places, folder: Path) -> Built:
     """The fused ensemble, built below ``folder`` with the project's store."""
     ensemble = folder / "ensembles" / "wide_rows"
     files: dict[str, str | bytes] = {
-        "ensemble/config.pbtxt": DAG + TENSORS,
+        "ensemble/config.pbtxt": in_a_row("wide") + TENSORS,
         "ensemble.toml": 'description = "Wide rows"\n',
         "wide/config.pbtxt": f'backend: "{backend}" default_model_filename: "model.onnx"\n{TENSORS}',
         "wide/1/model.onnx": wide(),

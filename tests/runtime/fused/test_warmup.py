@@ -5,19 +5,14 @@ from pathlib import Path
 import numpy as np
 import tritonclient.grpc as grpc
 
+from tests.configs import ON_CPU, in_a_row, tensors
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.running import serving
 from tests.runtime.fused.forms import stage_both
 from triton_ensembles.server.triton_server import TritonServer
 
-TENSORS = """max_batch_size: 4
-input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ] output [ { name: "Y" data_type: TYPE_STRING dims: [ 1 ] } ]
-"""
-ENSEMBLE = """platform: "ensemble" ensemble_scheduling { step [ {
-  model_name: "seen" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" }
-} ] }
-"""
+TENSORS = f"max_batch_size: 4\n{tensors('X:FP32:2', 'Y:STRING:1')}"
 SAMPLE = '{ name: "a" %s inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 2 ] %s } } }'
 SAMPLES = [SAMPLE % ("batch_size: 3", 'input_data_file: "two"'), SAMPLE % ("batch_size: 1 count: 2", "zero_data: true")]
 STEP = """import numpy as np
@@ -38,9 +33,8 @@ class TritonPythonModel:
 def test_a_step_sees_the_same_warm_ups(tmp_path: Path) -> None:
     files: dict[str, bytes | str] = {
         "ensemble.toml": 'description = "Warm-ups"\n',
-        "ensemble/config.pbtxt": ENSEMBLE + TENSORS,
-        "seen/config.pbtxt": f'backend: "python" {TENSORS} instance_group [ {{ count: 1 kind: KIND_CPU }} ]\n'
-        f"model_warmup [ {', '.join(SAMPLES)} ]\n",
+        "ensemble/config.pbtxt": in_a_row("seen") + TENSORS,
+        "seen/config.pbtxt": f'backend: "python"\n{TENSORS}{ON_CPU}model_warmup [ {", ".join(SAMPLES)} ]\n',
         "seen/1/model.py": STEP,
         "seen/warmup/two": np.array([1, 2], np.float32).tobytes(),
     }
