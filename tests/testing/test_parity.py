@@ -1,20 +1,18 @@
 """Random Python steps answer in the process of a test as in the real stub: the same outputs, and the same errors."""
 
-import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tritonclient.grpc as grpc
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from tritonclient.utils import np_to_triton_dtype
 
 from tests.files import write_files
 from tests.running import serving
-from tests.runtime.fused.dags import STEP, Dag, Model, Request, Tensor, random_dags, requests
-from tests.runtime.fused.test_parity import agree, answer
+from tests.runtime.fused.dags import Dag, Request, Tensor, random_dags, requests
+from tests.runtime.fused.test_parity import agree, answer, bits, without_folders
 from triton_ensembles import testing
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import DataType, read_config
@@ -22,20 +20,6 @@ from triton_ensembles.triton.model_config import DataType, read_config
 NUMBERS = (23, pytest.param(24, marks=pytest.mark.slow))
 COUNT = 14
 STATUS = {"INVALID_ARG": "INVALID_ARGUMENT", "UNSUPPORTED": "UNIMPLEMENTED"}
-
-
-def write(folder: Path, name: str, model: Model) -> None:
-    config = model.config().replace(f'name: "{model.name}"', f'name: "{name}"', 1)
-    version = f"{name}/{model.version}"
-    write_files(
-        folder,
-        {
-            f"{name}/config.pbtxt": config,
-            f"{version}/model.py": STEP.read_text(),
-            f"{version}/helper.py": f'WORD = "{name}"\n\n\ndef divide(number):\n    return number // 0\n',
-            f"{version}/late.py": f'WORD = b"late {name}"\n',
-        },
-    )
 
 
 def requests_for(config: Path, number: int) -> list[Request]:
@@ -63,23 +47,11 @@ def requests_for(config: Path, number: int) -> list[Request]:
 
 def here(step: testing.Step, request: Request) -> Any:
     """What a client would see of a step in this process, as ``answer`` gives it."""
-    sent = testing.Request(
-        request.inputs, request.outputs, request.id, request.parameters, request.sequence, timeout=request.timeout or 0
-    )
+    about = (request.outputs, request.id, request.parameters, request.sequence)
     try:
-        outputs = step.infer(sent)
+        return bits(step.infer(testing.Request(request.inputs, *about, timeout=request.timeout or 0)))
     except testing.TritonError as error:
-        code = f"StatusCode.{STATUS.get(error.code, error.code)}"
-        return code, re.sub(r"/[^\n:]*/", "", str(error))
-    return {
-        name: (
-            np_to_triton_dtype(array.dtype),
-            array.shape,
-            array.shape,
-            array.tolist() if array.dtype == np.object_ else array.tobytes(),
-        )
-        for name, array in outputs.items()
-    }
+        return f"StatusCode.{STATUS.get(error.code, error.code)}", without_folders(error)
 
 
 @pytest.fixture(scope="module", params=NUMBERS)
@@ -87,7 +59,8 @@ def models(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp("steps")
     for number, dag in enumerate(random_dags(COUNT, request.param)):
         for model in {model.name: model for model in (*(use.model for use in dag.uses), *dag.called)}.values():
-            write(folder, f"dag{number}.{model.name}", model)
+            name = f"dag{number}.{model.name}"
+            write_files(folder / name, replace(model, name=name).files())
     return folder
 
 

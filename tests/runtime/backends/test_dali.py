@@ -13,6 +13,7 @@ from nvidia.dali import fn, pipeline_def, types
 from PIL import Image
 
 from pipelines.dali_pipe import preprocess, serialize
+from tests.configs import ON_CPU, tensors
 from tests.ensembles.clients import PHOTOGRAPHS, infer, png, rows, saved
 from tests.files import write_files
 from tests.running import serving
@@ -149,11 +150,8 @@ def two_outputs() -> Any:
 
 def test_any_pipeline_returns_the_requested_outputs(model_server: ModelServer) -> None:
     """Otherwise the backend would only serve image pipelines with one input and one output."""
-    b, a, total, product = (
-        f'{{ name: "{name}" data_type: TYPE_FP32 dims: [ -1 ] }}' for name in ("B", "A", "SUM", "PRODUCT")
-    )
-    text = f"""backend: "dali" max_batch_size: 4 input [ {b}, {a} ] output [ {total}, {product} ]
-    instance_group [ {{ count: 1 kind: KIND_CPU }} ]"""
+    declared = tensors("B:FP32:-1 A:FP32:-1", "SUM:FP32:-1 PRODUCT:FP32:-1")
+    text = f'backend: "dali" max_batch_size: 4\n{declared}{ON_CPU}'
     model_server.load("two", text, {"1/model.dali": make_pipeline(two_outputs)})
     assert model_server.infer("two", ["PRODUCT"], A=A, B=B)["PRODUCT"].tolist() == (A * B).tolist()
     assert model_server.infer("two", ["PRODUCT", "SUM"], A=A, B=B)["SUM"].tolist() == (A + B).tolist()
@@ -213,10 +211,7 @@ def cut_at_first_value() -> Any:
 
 def test_without_a_batch_axis_and_with_rows_of_different_shapes(model_server: ModelServer) -> None:
     """Otherwise max_batch_size 0 would be misread, or rows that cannot form one tensor would crash the model."""
-    text = """name: "ragged" backend: "dali" max_batch_size: 0
-    input [ { name: "LENGTH" data_type: TYPE_INT32 dims: [ -1, 1 ] } ]
-    output [ { name: "CUT" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]
-    instance_group [ { count: 1 kind: KIND_CPU } ]"""
+    text = f'name: "ragged" backend: "dali"\n{tensors("LENGTH:INT32:-1,1", "CUT:FP32:-1,-1")}{ON_CPU}'
     model_server.load("ragged", text, {"1/model.dali": make_pipeline(cut_at_first_value)})
     lengths = np.full((6, 1), 3, np.int32)  # more rows than the pipeline's own batch size
     assert model_server.infer("ragged", ["CUT"], LENGTH=lengths)["CUT"].shape == (6, 3)

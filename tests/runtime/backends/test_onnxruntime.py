@@ -11,6 +11,7 @@ import tritonclient.grpc as triton
 from onnx import TensorProto, helper
 
 from checkout import ROOT
+from tests.configs import ON_CPU, tensors
 from tests.runtime.backends.conftest import ModelServer
 from tests.runtime.backends.embedding import config, embedding
 from tests.runtime.backends.networks import model_of
@@ -23,24 +24,17 @@ def identity_of_text() -> bytes:
 
 def test_text_tensors(model_server: ModelServer) -> None:
     """Otherwise STRING tensors would arrive as bytes, which ONNX Runtime refuses."""
-    model_server.load(
-        "text",
-        """name: "text" backend: "onnxruntime" max_batch_size: 4
-        input [ { name: "IN" data_type: TYPE_STRING dims: [ 1 ] } ]
-        output [ { name: "OUT" data_type: TYPE_STRING dims: [ 1 ] } ]
-        instance_group [ { count: 1 kind: KIND_CPU } ]""",
-        {"1/model.onnx": identity_of_text()},
-    )
+    text = f'name: "text" backend: "onnxruntime" max_batch_size: 4\n{tensors("IN:STRING:1", "OUT:STRING:1")}{ON_CPU}'
+    model_server.load("text", text, {"1/model.onnx": identity_of_text()})
     texts = np.array([["Grüße".encode()], ["日本".encode()]], object)
     assert model_server.infer("text", ["OUT"], IN=texts)["OUT"].tolist() == texts.tolist()
     with pytest.raises(triton.InferenceServerException, match=r"IN .*UTF-8"):
         model_server.infer("text", ["OUT"], IN=np.array([[b"\xff"]], object))
 
 
-SEQUENCE = """name: "sequence" backend: "onnxruntime" max_batch_size: 4
-    input [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]
-    output [ { name: "Y" data_type: TYPE_FP32 dims: [ 1 ] } ]
-    instance_group [ { count: 1 kind: KIND_CPU } ]
+SEQUENCE = f"""name: "sequence" backend: "onnxruntime" max_batch_size: 4
+{tensors("X:FP32:1", "Y:FP32:1")}{ON_CPU}"""
+SEQUENCE += """
     sequence_batching { MORE control_input [
       { name: "START" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] },
       { name: "ID" control [ { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } ] } ] }"""

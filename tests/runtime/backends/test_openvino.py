@@ -8,6 +8,7 @@ import numpy as np
 import openvino as ov
 import pytest
 
+from tests.configs import ON_CPU, tensors
 from tests.runtime.backends.conftest import ModelServer, mapped_kilobytes
 from tests.runtime.backends.embedding import TABLE, config, embedding, ids, parameter
 
@@ -27,12 +28,8 @@ def frozen_graph(batch: int | None = None) -> bytes:
 
 
 def graph_config(name: str, output: str) -> str:
-    return f"""
-name: "{name}" backend: "openvino" max_batch_size: 16 default_model_filename: "model.graphdef"
-input [ {{ name: "input" data_type: TYPE_FP32 dims: [ 4 ] }} ]
-output [ {{ name: "{output}" data_type: TYPE_FP32 dims: [ 3 ] }} ]
-instance_group [ {{ count: 1 kind: KIND_CPU }} ]
-"""
+    head = f'name: "{name}" backend: "openvino" max_batch_size: 16 default_model_filename: "model.graphdef"\n'
+    return head + tensors("input:FP32:4", f"{output}:FP32:3") + ON_CPU
 
 
 @pytest.mark.parametrize(("output", "batch"), [("shifted", None), ("layer/scores", 1)])

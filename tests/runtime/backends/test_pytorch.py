@@ -10,6 +10,7 @@ import pytest
 import torch
 import tritonclient.grpc as triton
 
+from tests.configs import ON_CPU, tensors
 from tests.runtime.backends.conftest import Array, ModelServer
 from tests.runtime.backends.embedding import parameter
 from triton_ensembles.checking.rules.config.parameters import PARAMETERS as CHECKED
@@ -90,26 +91,14 @@ def script(module: torch.nn.Module) -> bytes:
     return stream.getvalue()
 
 
-def tensors(kind: str, given: dict[str, tuple[str, str]]) -> str:
-    return "".join(
-        f'{kind} [ {{ name: "{name}" data_type: TYPE_{data_type} dims: [ {dims} ] }} ]\n'
-        for name, (data_type, dims) in given.items()
-    )
-
-
-def config(
-    name: str, inputs: dict[str, tuple[str, str]], outputs: dict[str, tuple[str, str]], extra: str = "", batch: int = 8
-) -> str:
+def config(name: str, inputs: str, outputs: str, extra: str = "", batch: int = 8) -> str:
     waiting = "dynamic_batching { max_queue_delay_microseconds: 300000 }" if batch else ""
     return f"""name: "{name}" platform: "pytorch_libtorch" max_batch_size: {batch}
-    {tensors("input", inputs)} {tensors("output", outputs)} {waiting}
-    instance_group [ {{ count: 1 kind: KIND_CPU }} ]
-    {extra}"""
+    {tensors(inputs, outputs)} {ON_CPU} {waiting} {extra}"""
 
 
-EMBEDDING = {"IDS__0": ("INT64", "4")}, {"SUMS__1": ("FP32", "3"), "VECTORS__0": ("FP32", "4, 3")}
-ROW = ("FP32", "3")
-IN, OUT = {"x": ROW}, {"OUTPUT__0": ROW}
+EMBEDDING = "IDS__0:INT64:4", "SUMS__1:FP32:3 VECTORS__0:FP32:4,3"
+IN, OUT = "x:FP32:3", "OUTPUT__0:FP32:3"
 
 
 def row(*values: float) -> Array:
@@ -139,16 +128,18 @@ def test_inputs_are_the_arguments_that_their_names_say(
 ) -> None:
     """Otherwise a config of the native backend would load here and compute with its inputs in another order."""
     name = f"less-{first}"
-    model_server.load(name, config(name, {first: ROW, second: ROW}, OUT, batch=1), {"1/model.pt": script(Less())})
+    model_server.load(
+        name, config(name, f"{first}:FP32:3 {second}:FP32:3", OUT, batch=1), {"1/model.pt": script(Less())}
+    )
     given = {first: row(5, 6, 7), second: row(1, 2, 3)}
     np.testing.assert_array_equal(model_server.infer(name, ["OUTPUT__0"], **given)["OUTPUT__0"], row(4, 4, 4) * sign)
 
 
 def test_texts_are_lists(model_server: ModelServer) -> None:
     """Otherwise models with a tokenizer of their own could not be served: torch has no tensors of texts."""
-    inputs, outputs = {"texts": ("STRING", "-1")}, {"UPPER__0": ("STRING", "-1"), "LENGTHS__1": ("INT64", "-1")}
-    model_server.load("texts", config("texts", inputs, outputs, batch=0), {"1/model.pt": script(Texts())})
-    answer = model_server.infer("texts", list(outputs), texts=np.array([b"abc", b"you?"], object))
+    outputs = "UPPER__0:STRING:-1 LENGTHS__1:INT64:-1"
+    model_server.load("texts", config("texts", "texts:STRING:-1", outputs, batch=0), {"1/model.pt": script(Texts())})
+    answer = model_server.infer("texts", ["UPPER__0", "LENGTHS__1"], texts=np.array([b"abc", b"you?"], object))
     assert [text.decode() for text in answer["UPPER__0"]] == ["ABC", "YOU?"]
     assert answer["LENGTHS__1"].tolist() == [3, 4]
     with pytest.raises(triton.InferenceServerException, match=r"INVALID_ARGUMENT.*texts .*UTF-8"):
@@ -156,7 +147,7 @@ def test_texts_are_lists(model_server: ModelServer) -> None:
 
 
 def test_a_dictionary_of_inputs(model_server: ModelServer) -> None:
-    text = config("weighted", {"VALUES": ROW, "WEIGHTS": ROW}, {"OUTPUT__0": ROW}, batch=1)
+    text = config("weighted", "VALUES:FP32:3 WEIGHTS:FP32:3", OUT, batch=1)
     model_server.load("weighted", text, {"1/model.pt": script(Weighted())})
     answer = model_server.infer("weighted", ["OUTPUT__0"], VALUES=row(1, 2, 3), WEIGHTS=row(4, 5, 6))
     np.testing.assert_array_equal(answer["OUTPUT__0"], row(4, 10, 18))
@@ -241,24 +232,24 @@ def test_an_output_that_differs_from_the_config_is_refused(model_server: ModelSe
     ("module", "inputs", "outputs", "extra", "message"),
     [
         (Less(), IN, OUT, "", r"the config has 1 input \(x\), but the model's forward\(\) takes 2 \(much, little\)"),
-        (Less(), {"A__0": ROW, "B__2": ROW}, OUT, "", r"A__0, B__2 are arguments 0, 2 .* 0 to 1 must appear once"),
-        (Less(), {"A__0": ROW, "B__0": ROW}, OUT, "", r"are arguments 0, 0 of the model's forward\(\)"),
-        (Less(), {"A": ROW, "B": ROW}, {"O__1": ROW}, "", r'output "O__1" is output 1, but the model has 1, from 0'),
-        (Less(), {"A": ROW, "B": ROW}, {"O": ROW, "P": ROW}, "", r'output "P" is output 1, but the model has 1'),
+        (Less(), "A__0:FP32:3 B__2:FP32:3", OUT, "", r"A__0, B__2 are arguments 0, 2 .* 0 to 1 must appear once"),
+        (Less(), "A__0:FP32:3 B__0:FP32:3", OUT, "", r"are arguments 0, 0 of the model's forward\(\)"),
+        (Less(), "A:FP32:3 B:FP32:3", "O__1:FP32:3", "", r'output "O__1" is output 1, but the model has 1, from 0'),
+        (Less(), "A:FP32:3 B:FP32:3", "O:FP32:3 P:FP32:3", "", r'output "P" is output 1, but the model has 1'),
         (Listed(), IN, OUT, "", r'output "OUTPUT__0" is TYPE_FP32 .* but that has a List\[Tensor\]'),
         (Texts(), IN, OUT, "", r'input "x" is TYPE_FP32 in the config, which needs a Tensor .* has a List\[str\]'),
-        (Listed(), {"x": ("UINT32", "3")}, OUT, "", r'input "x" is TYPE_UINT32, which Triton.s PyTorch backend does'),
-        (Listed(), {"x": ("STRING", "3")}, OUT, "", r"as a list: it must have one axis, the batch axis included"),
+        (Listed(), "x:UINT32:3", OUT, "", r'input "x" is TYPE_UINT32, which Triton.s PyTorch backend does'),
+        (Listed(), "x:STRING:3", OUT, "", r"as a list: it must have one axis, the batch axis included"),
         (Less(), IN, OUT, parameter("INFERENCE_MODE", "maybe"), r'INFERENCE_MODE is "maybe", but must be true or'),
         (Less(), IN, OUT, parameter("INTRA_OP_THREAD_COUNT", "-1"), r'INTRA_OP_THREAD_COUNT is "-1", but must be a'),
         (Less(), IN, OUT, parameter("INTER_OP_THREAD_COUNT", "x"), r'INTER_OP_THREAD_COUNT is "x", but must be a'),
     ],
 )
 def test_wrong_configs_and_files_are_refused_at_load(
-    model_server: ModelServer, module: torch.nn.Module, inputs: object, outputs: object, extra: str, message: str
+    model_server: ModelServer, module: torch.nn.Module, inputs: str, outputs: str, extra: str, message: str
 ) -> None:
     """Otherwise the fault of a config would show with the first request, or not at all."""
-    text = config("bad", inputs, outputs, extra)  # type: ignore[arg-type]
+    text = config("bad", inputs, outputs, extra)
     assert re.search(message, model_server.refusal(text, {"1/model.pt": script(module)}))
 
 

@@ -10,6 +10,7 @@ import pytest
 import tritonclient.http as http
 from google.protobuf.json_format import MessageToJson
 
+from tests.configs import ON_CPU, tensors
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.running import serving
@@ -74,13 +75,8 @@ def saved_model(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return {f"1/model.savedmodel/{path.relative_to(folder)}": path.read_bytes() for path in files}
 
 
-SAVED = """
-platform: "tensorflow_savedmodel"
-input [ { name: "input_1" data_type: TYPE_FP32 dims: [ -1, 2 ] } ]
-output [ { name: "output_1" data_type: TYPE_FP32 dims: [ -1, 2 ] } ]
-instance_group [ { kind: KIND_CPU } ]
-dynamic_batching { }
-"""
+SAVED = f"""platform: "tensorflow_savedmodel" dynamic_batching {{ }}
+{tensors("input_1:FP32:-1,2", "output_1:FP32:-1,2")}{ON_CPU}"""
 
 
 def test_a_saved_model_without_a_config_answers_by_the_names_of_its_signature(

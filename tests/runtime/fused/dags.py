@@ -68,6 +68,15 @@ class Model:
             parameters {{ key: "calls" value {{ string_value: {json.dumps(json.dumps(self.calls))} }} }}
         """
 
+    def files(self) -> dict[str, str]:
+        """The files of its folder."""
+        contents = {
+            "model.py": STEP.read_text(),
+            "helper.py": f'WORD = "{self.name}"\n\n\ndef divide(number):\n    return number // 0\n',
+            "late.py": f'WORD = b"late {self.name}"\n',
+        }
+        return {"config.pbtxt": self.config()} | {f"{self.version}/{path}": text for path, text in contents.items()}
+
     def fail(self, habit: str) -> None:
         if habit == "exits":
             self.habits = tuple(each for each in self.habits if each != "async")  # 24.10 hangs
@@ -106,12 +115,9 @@ class Dag:
             "ensemble/config.pbtxt": f'name: "ensemble"\nplatform: "ensemble"\nmax_batch_size: {self.rows}\n'
             f"input [ {inputs} ]\noutput [ {outputs} ]\nensemble_scheduling {{ step [ {steps} ] }}\n",
         }
-        for model in (*(use.model for use in self.uses), *self.called):
-            version = f"{model.name}/{model.version}"
-            files |= {f"{model.name}/config.pbtxt": model.config(), f"{version}/model.py": STEP.read_text()}
-            helper = f'WORD = "{model.name}"\n\n\ndef divide(number):\n    return number // 0\n'
-            files |= {f"{version}/helper.py": helper, f"{version}/late.py": f'WORD = b"late {model.name}"\n'}
         write_files(folder, files)
+        for model in (*(use.model for use in self.uses), *self.called):
+            write_files(folder / model.name, model.files())
 
 
 @dataclass(frozen=True)

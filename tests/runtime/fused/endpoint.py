@@ -11,7 +11,7 @@ from triton_ensembles.server.sagemaker_server import SageMakerServer
 
 
 class RefusedError(Exception):
-    """The text of an answer with a status of 400 or more."""
+    """The status and the text of an answer with a status of 400 or more."""
 
 
 class Endpoint:
@@ -39,14 +39,19 @@ class Endpoint:
         """The answer to 1 and 2 in a request with this id. Raises RefusedError."""
         tensor = {"name": "X", "datatype": "FP32", "shape": shape, "data": [1, 2]}
         body = json.dumps({"inputs": [tensor], "id": id}).encode()
-        answer = json.loads(self._send("POST", f"/models/{name}/invoke", body, name))
-        return list(answer["outputs"][0]["data"])
+        return list(json.loads(self.invoke(name, body))["outputs"][0]["data"])
 
-    def _send(self, method: str, path: str, body: bytes | None, target: str) -> bytes:
-        headers = {"X-Amzn-SageMaker-Target-Model": f"{target}.tar.gz", "Content-Type": "application/json"}
+    def invoke(self, name: str, body: bytes, content_type: str = "application/json") -> bytes:
+        """The answer to a request. Raises RefusedError."""
+        return self._send("POST", f"/models/{name}/invoke", body, name, content_type)
+
+    def _send(
+        self, method: str, path: str, body: bytes | None, target: str, content_type: str = "application/json"
+    ) -> bytes:
+        headers = {"X-Amzn-SageMaker-Target-Model": f"{target}.tar.gz", "Content-Type": content_type}
         status, answer = sent(self.server.sagemaker_url, method, path, body, headers)
         if status >= 400:
-            raise RefusedError(answer.decode())
+            raise RefusedError(f"{status} {answer.decode()}")
         return answer
 
 

@@ -1,7 +1,7 @@
 """Random DAGs of Python steps give the same answers and the same errors as drawn and as fused, from the real server."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tritonclient.grpc as grpc
-from tritonclient.utils import np_to_triton_dtype
 
+from tests.ensembles.clients import infer
 from tests.running import serving
 from tests.runtime.fused.dags import Dag, Request, random_dags
 from tests.runtime.fused.forms import stage_both
@@ -31,33 +31,27 @@ class Running(NamedTuple):
 
 def answer(client: grpc.InferenceServerClient, model: str, request: Request) -> Any:
     """The outputs bit for bit, or the error, without the folders in tracebacks."""
-    inputs = []
-    for name, array in request.inputs.items():
-        tensor = grpc.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
-        tensor.set_data_from_numpy(array)
-        inputs.append(tensor)
+    options = {"request_id": request.id, "sequence_id": request.sequence, "parameters": request.parameters}
+    outputs = [grpc.InferRequestedOutput(name) for name in request.outputs]
+    seconds = 60  # a request that takes longer hangs
+    options |= {"outputs": outputs, "timeout": request.timeout, "client_timeout": seconds}
     try:
-        result = client.infer(
-            model,
-            inputs,
-            outputs=[grpc.InferRequestedOutput(name) for name in request.outputs],
-            request_id=request.id,
-            sequence_id=request.sequence,
-            parameters=request.parameters,
-            timeout=request.timeout,
-            client_timeout=60,  # a request that takes longer hangs
-        )
+        return bits(infer(client, model, request.inputs, **options))
     except grpc.InferenceServerException as error:
-        return str(error.status()), re.sub(r"/[^\n:]*/", "", str(error.message()))
-    return {output.name: _bits(result, output) for output in result.get_response().outputs}
+        return str(error.status()), without_folders(error.message())
 
 
-def _bits(result: grpc.InferResult, output: Any) -> tuple[Any, ...]:
-    array = result.as_numpy(output.name)
-    if array is None:
-        return (output.name, None)
-    content = array.tolist() if array.dtype == np.object_ else array.tobytes()
-    return output.datatype, tuple(output.shape), array.shape, content
+def bits(outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What can be compared of each array: an output that the server announces may have none."""
+    return {name: array if array is None else _bits(array) for name, array in outputs.items()}
+
+
+def _bits(array: np.ndarray) -> tuple[Any, ...]:
+    return array.dtype, array.shape, array.tolist() if array.dtype == np.object_ else array.tobytes()
+
+
+def without_folders(message: object) -> str:
+    return re.sub(r"/[^\n:]*/", "", str(message))
 
 
 class Served:
