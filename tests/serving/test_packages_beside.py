@@ -135,13 +135,13 @@ def test_a_library_of_the_system_is_named_before_a_fused_archive_is_packed(
 ) -> None:
     """Otherwise the server says it after minutes of packing, without a line of model.py."""
     add_wheel(wheel_index, "numpy", "1.26.4")  # the fused ensemble brings its own
-    package(wheel_index, "factor", "raise ImportError('libcuda.so.1: cannot open shared object file')", "9.0")
+    package(wheel_index, "factor", "raise ImportError('libGL.so.1: cannot open shared object file')", "9.0")
     declare(models, "ninefold", "factor")
     (scratch := tmp_path / "scratch").mkdir()
     said = list[str]()
     places = Places(tmp_path, tmp_path / "build", tmp_path / "dist")
     request = implied(models, fused(), places, Proof.LOADS, scratch, print)
-    with pytest.raises(EnsembleError, match=r"factor cannot be imported: .*; it needs libcuda\.so\.1") as refused:
+    with pytest.raises(EnsembleError, match=r"factor cannot be imported: .*; it needs libGL\.so\.1") as refused:
         build(request, said.append)
     assert (refused.value.path, refused.value.line) == (models / "second" / "1" / "model.py", 1)
     assert not any(line.startswith("packing") for line in said) and not places.dist.exists()
@@ -183,6 +183,12 @@ def test_a_module_of_the_step_comes_before_a_package_of_its_name(models: Path, t
             "raise ImportError('libGL.so.1: cannot open shared object file')",
             r"it needs libGL\.so\.1 of the system, which",
         ),
+        (["factor"], "raise OSError('sndfile library not found')", "it needs libsndfile of the system"),
+        (
+            ["factor"],
+            "raise ImportError('libcuda.so.1: cannot open shared object file')",
+            "it needs a GPU and NVIDIA's",
+        ),
         (["factor"], "import os; os._exit(3)", r"second/1/model\.py:1: factor is installed from .* cannot be imported"),
         (["ninefold"], "", r"second/1/model\.py:1: nothing that .* installs has a module 'factor'; write factor into"),
     ],
@@ -198,6 +204,29 @@ def test_what_cannot_be_is_one_sentence_with_its_place(
     with pytest.raises(EnsembleError) as refused:
         served(models / "second", tmp_path)
     assert re.search(says, str(refused.value)), str(refused.value)
+
+
+def test_a_library_that_was_installed_since_is_found(models: Path, wheel_index: Path, tmp_path: Path) -> None:
+    """What failed is kept with the packages, which are unpacked once."""
+    library = tmp_path / "libGL.so.1"
+    code = f"if not __import__('os').path.exists({str(library)!r}): raise OSError('library GL not found')\nFACTOR = 2"
+    package(wheel_index, "factor", code, "9.0")
+    declare(models, "ninefold", "factor")
+    with pytest.raises(EnsembleError, match="and cannot be imported"):
+        served(models / "second", tmp_path)
+    library.touch()
+    assert served(models / "second", tmp_path).models == ("second",)
+
+
+def test_packages_are_chosen_for_the_numpy_of_the_steps_not_for_one_that_they_do_not_get(
+    models: Path, wheel_index: Path, tmp_path: Path
+) -> None:
+    """A requirements.txt of `pip freeze` names a numpy, with which nothing that needs numpy could be installed."""
+    add_wheel(wheel_index, "numpy", "1.26.4")
+    package(wheel_index, "factor", "", "9.0", requires="numpy>=1.22")
+    for other in ("numpy>=2", "numpy==1.21.6"):
+        declare(models, "ninefold", "factor", other)
+        assert served(models / "second", tmp_path).models == ("second",)
 
 
 def test_what_does_not_load_is_named_by_the_file_of_its_author(models: Path, tmp_path: Path) -> None:

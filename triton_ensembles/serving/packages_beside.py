@@ -12,7 +12,8 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from triton_ensembles.building.made.declared_packages import FAILED, cure_of_import, make_declared, modules_in
+from triton_ensembles.building.made.declared_packages import make_declared, modules_in
+from triton_ensembles.building.made.failed_imports import cure_of_import, reason_now
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.checking.imported_packages import PROVIDERS
 from triton_ensembles.checking.python.source import PythonFile
@@ -22,7 +23,9 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.server.bare_python import bare_python
 from triton_ensembles.server.home import Installation
+from triton_ensembles.server.stubs import require_interpreter
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.requirements import Declared
 from triton_ensembles.triton.targets import Target
@@ -42,6 +45,7 @@ def put_beside(
     links = {path.name: path for path in repository.path.resolve().iterdir()}
     packed: set[str] = set()
     store = Store(user_folder() / "build" / "store")
+    python = require_interpreter(target.python or home.python)
     for declared, steps in steps_with_packages(repository, destination).items():
         made = make_declared(declared, target, home, store, progress)
         packages: Mapping[str, str] = made.facts["packages"]
@@ -51,7 +55,7 @@ def put_beside(
         if asked:  # all may be numpy, or for other Pythons
             progress(f"{declared.place}: {most_of(asked, 8)}{more} ({made.facts['size'] / 1e6:.0f} MB) beside {models}")
         for step in steps:
-            _refuse_lacking(step, destination, declared, made)
+            _refuse_lacking(step, destination, declared, made, bare_python(python, home.folder.parent, progress))
             del links[step.folder]
             linked = dict(_links_of(step, made.path))
             packed |= {inner for inner, path in linked.items() if path.parent == made.path}
@@ -103,12 +107,12 @@ def _lay(folder: Path, links: Mapping[str, Path]) -> None:
             path.symlink_to(target)
 
 
-def _refuse_lacking(step: Model, destination: Destination, declared: Declared, made: Entry) -> None:
-    """Raise :class:`EnsembleError` for an import that the packages lack, or that fails."""
-    there, failed = modules_in(made.path), made.facts[FAILED]
+def _refuse_lacking(step: Model, destination: Destination, declared: Declared, made: Entry, python: Path) -> None:
+    """Raise :class:`EnsembleError` for an import that the packages lack, or that fails in the folder ``python``'s."""
+    there = modules_in(made.path)
     for file, module, _ in missing_imports(step, destination):
         names, cure = [name for name in module.alternatives if name in there], ""
-        if reason := next(filter(None, map(failed.get, names)), ""):
+        if reason := reason_now(names, made, python / "bin" / "python3"):
             message = f"{module.package} is installed from {declared.place}, and cannot be imported: {reason}"
             cure = cure_of_import(reason, declared.place)
         elif not names and not module.later and not module.elsewhere:

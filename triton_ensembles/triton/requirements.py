@@ -86,7 +86,7 @@ class Requirements:
             if line.startswith("-"):
                 self.add_words(line.split(), path.parent, depth + 1)
             elif constrains:
-                self.constraints.append(_HASH.sub("", line).strip())
+                self._constrain(_HASH.sub("", line).strip())
             else:
                 self.add(_HASH.sub("", line).strip(), path.parent)
         own = [line for line in lines if not line.startswith("-")]
@@ -111,6 +111,13 @@ class Requirements:
     def copy(self) -> "Requirements":
         """Return the same, to which more can be added."""
         return Requirements(**{part.name: copy(getattr(self, part.name)) for part in fields(self)})
+
+    def _constrain(self, written: str) -> None:
+        try:
+            Requirement(written)
+            self.constraints.append(written)
+        except InvalidRequirement:
+            self.unread = self.unread or written
 
     def _add_named(self, written: str, folder: Path, depth: int, *, constrains: bool) -> None:
         path = self.found(written, folder) if written and depth < _DEPTH else None

@@ -11,6 +11,8 @@ from triton_ensembles.artifacts.environment.smaller import smaller_forms
         (["pandas", "Torch>=2"], [], "Torch>=2 of PyPI brings CUDA"),
         (["opencv_python"], [], "there is opencv-python-headless"),
         (["sentence-transformers==3.4.1"], [], "requires torch, which brings CUDA"),
+        (["transformers[torch]"], [], "requires torch, which brings CUDA"),
+        (["cupy-cuda12x"], [], "computes on an NVIDIA GPU alone; for a CPU there is numpy"),
         (["torch==2.4.0+cpu"], [], ""),
         (["torch"], ["--extra-index-url=https://example.com/cpu"], ""),
         (["xgboost-cpu", "opencv-python-headless"], [], ""),

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.wheels import add_wheel
-from triton_ensembles.artifacts.environment.wheels import WheelError, Wheels, install_wheels
+from triton_ensembles.artifacts.environment.pip_failures import WheelError
+from triton_ensembles.artifacts.environment.wheels import Wheels, install_wheels
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server.interpreter import choose_interpreter
 from triton_ensembles.triton.pip_server import glibc_version
@@ -107,5 +108,5 @@ def test_an_index_that_is_away_is_not_a_package_without_a_wheel(
 ) -> None:
     for name, value in (("CONFIG_FILE", os.devnull), ("INDEX_URL", "http://127.0.0.1:9/simple"), ("RETRIES", "1")):
         monkeypatch.setenv(f"PIP_{name}", value)
-    with pytest.raises(EnsembleError, match="wheels of alpha: it does not reach its index; see to pip's access"):
+    with pytest.raises(EnsembleError, match="wheels of alpha: it cannot reach the index; check it with"):
         install_wheels(Wheels(["alpha"], "3.10", (2, 35)), tmp_path / "site")

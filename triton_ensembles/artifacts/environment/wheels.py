@@ -1,7 +1,6 @@
 """Wheels unpacked into a folder, for a Python and a glibc that need not be those of this machine."""
 
 import os
-import re
 import shutil
 import tempfile
 import zipfile
@@ -11,17 +10,16 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.utils import parse_wheel_filename
 
 from triton_ensembles.artifacts.environment.left_out import DEFAULT_EXCLUDE, INSTALLER_FILES
 from triton_ensembles.artifacts.environment.libraries import required_glibc
 from triton_ensembles.artifacts.environment.pins import Pins
+from triton_ensembles.artifacts.environment.pip_failures import WheelError, explained, reason_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.pip import run_pip
 from triton_ensembles.ground.programs import ProgramError
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.ground.spelling import most_of
 
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}  # PEP 600
 
@@ -33,20 +31,6 @@ platform.python_version = lambda: version
 platform.python_version_tuple = lambda: tuple(version.split("."))
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-_MISSING = re.compile(
-    r"Could not find a version that satisfies the requirement (?P<requirement>.+?) "
-    r"(?:\(from (?!versions)(?P<parents>.*?)\) )?\(from versions: (?P<versions>.*)\)"
-)
-_UNREACHED = re.compile(r"WARNING: Retrying \(|Could not fetch URL|There was a problem confirming the ssl certificate")
-_CONFLICT = re.compile(r"The conflict is caused by:\n(?P<lines>(?:    .+\n)+)")
-
-
-class WheelError(EnsembleError):
-    """No set of wheels has what was asked for. ``packages`` are the names that it is about, the requested one last."""
-
-    def __init__(self, message: str, packages: Sequence[str], cure: str = "") -> None:
-        super().__init__(message, cure=cure)
-        self.packages = tuple(canonicalize_name(name) for name in packages)
 
 
 @dataclass(frozen=True)
@@ -111,30 +95,8 @@ def _download(wheels: Wheels, pins: Pins, folder: Path) -> None:
         run_pip(*_download_for(python, glibc), *arguments, program=("-I", "-c", _PIP, f"{python}.99"))
     except ProgramError as error:
         if pins.given:
-            raise pins.refusal(error.reason) from error
-        unreached = _UNREACHED.search(error.output)
-        if (missing := _MISSING.search(error.output)) and not unreached:
-            raise _no_wheel(missing, python, glibc) from error
-        if conflict := _CONFLICT.search(error.output):
-            lines = [line.strip() for line in conflict["lines"].splitlines()]
-            packages = [line.removeprefix("The user requested ").split()[0] for line in reversed(lines)]
-            message = f"these requirements contradict each other: {'; '.join(lines)}"
-            raise WheelError(message, packages, "correct the versions") from error
-        reason = "it does not reach its index" if unreached else error.reason
-        message = f"pip cannot download wheels of {', '.join(wheels.requirements)}: {reason}"
-        cure = "see to pip's access to its index; what was installed once needs none"
-        raise EnsembleError(message, cure=cure) from error
-
-
-def _no_wheel(missing: re.Match[str], python: str, glibc: tuple[int, ...]) -> WheelError:
-    requirement, versions = missing["requirement"], [text for text in missing["versions"].split(", ") if text != "none"]
-    parents = missing["parents"].split("->") if missing["parents"] else []
-    names = [Requirement(text).name for text in (requirement, *parents)]
-    request = f"{requirement} (which {names[1]} requires)" if parents else requirement
-    message = f"no wheel brings {request} for Python {python} and glibc {'.'.join(map(str, glibc))}"
-    if versions:
-        return WheelError(message, names, f"ask for a version that has one: the newest are {most_of(versions[-3:])}")
-    return WheelError(message, names, f"build one with `pip wheel {names[0]}` under that Python, and name its file")
+            raise pins.refusal(reason_of(error)) from error
+        raise explained(error, wheels.requirements, python, glibc) from error
 
 
 def _download_for(python: str, glibc: tuple[int, ...]) -> Iterator[str]:

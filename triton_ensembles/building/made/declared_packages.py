@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from triton_ensembles.artifacts.environment.bytecode import compile_with, import_all
 from triton_ensembles.artifacts.environment.pins import Pins
+from triton_ensembles.artifacts.environment.pip_failures import WheelError
 from triton_ensembles.artifacts.environment.smaller import smaller_forms
-from triton_ensembles.artifacts.environment.wheels import WheelError, Wheels, install_wheels
+from triton_ensembles.artifacts.environment.wheels import Wheels, install_wheels
 from triton_ensembles.building.made.environments import NUMPY, environment_code, without_numpy
+from triton_ensembles.building.made.failed_imports import FAILED
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest, file_digest, size_of
@@ -28,9 +31,6 @@ from triton_ensembles.triton.releases import releases
 from triton_ensembles.triton.requirements import Declared
 from triton_ensembles.triton.targets import Target
 
-FAILED = "not_imported"
-"""The fact that says which modules of the packages cannot be imported here, and why."""
-
 
 def make_declared(declared: Declared, target: Target, home: Installation, store: Store, progress: Progress) -> Entry:
     """The folder of the packages. ``target`` has the Python; ``home`` is the Triton that runs it here.
@@ -40,15 +40,16 @@ def make_declared(declared: Declared, target: Target, home: Installation, store:
     """
     asked, python = declared.asked, target.python or home.python
     requirements, constraints = without_numpy(asked.texts, target)
-    limits = [*constraints, *asked.constraints]
+    others = _other_numpy(declared, python)
+    limits = [text for text in (*constraints, *asked.constraints) if text not in others]
     wheels = Wheels(requirements, python, _oldest_glibc(python), NUMPY, limits, asked.options)
+    for line in smaller_forms(requirements, asked.options):
+        progress(f"{declared.place}: {line}")
     if asked.unread:
         progress(f"{declared.place}: left out, for it cannot be read or names no wheel: {asked.unread}")
 
     def make(output: Path) -> dict[str, Any]:
         output.mkdir()
-        for line in smaller_forms(requirements, asked.options):
-            progress(f"{declared.place}: {line}")
         program = bare_python(require_interpreter(python), home.folder.parent, progress) / "bin" / "python3"
         pins = Pins(tuple(asked.pins), source=asked.files[0]) if asked.pins else Pins()
         try:
@@ -69,21 +70,17 @@ def make_declared(declared: Declared, target: Target, home: Installation, store:
 
 def other_numpy(declared: Declared, target: Target, home: Installation) -> Iterator[str]:
     """Yield a sentence about each numpy that is declared and that Triton's own Python, which runs the steps, lacks."""
-    has = numpy_version(target.python or home.python)
-    for text in without_numpy(declared.asked.texts, target)[1]:
-        if has not in Requirement(text).specifier:
-            yield f"{declared.place}: {text} is left out, since the steps get numpy {has} of Triton's own Python"
+    python = target.python or home.python
+    for text in _other_numpy(declared, python):
+        has = numpy_version(python)
+        yield f"{declared.place}: {text} is left out, since the steps get numpy {has} of Triton's own Python"
 
 
-def cure_of_import(reason: str, place: str) -> str:
-    """Return what to do about a module of the packages declared in ``place`` that fails with ``reason``."""
-    if "cannot open shared object file" not in reason:
-        return f"correct {place}: another version or package may have none of this"
-    library = reason.partition(": ")[2].partition(":")[0]
-    return (
-        f"it needs {library} of the system, which this machine lacks, and an image may: take a package that needs none "
-        "(opencv-python-headless for opencv-python), or install it in both"
-    )
+def _other_numpy(declared: Declared, python: str) -> list[str]:
+    asked = {text: Requirement(text) for text in (*declared.asked.texts, *declared.asked.constraints)}
+    has = numpy_version(python)
+    numpy = (text for text, requirement in asked.items() if canonicalize_name(requirement.name) == "numpy")
+    return [text for text in numpy if has not in asked[text].specifier]
 
 
 def modules_in(folder: Path) -> list[str]:

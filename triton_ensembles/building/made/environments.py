@@ -12,7 +12,8 @@ from packaging.utils import canonicalize_name
 from triton_ensembles.artifacts import environment
 from triton_ensembles.artifacts.environment import make_packed_environment
 from triton_ensembles.artifacts.environment.pins import Pins
-from triton_ensembles.artifacts.environment.wheels import WheelError, Wheels, install_wheels
+from triton_ensembles.artifacts.environment.pip_failures import WheelError
+from triton_ensembles.artifacts.environment.wheels import Wheels, install_wheels
 from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan, written_paths

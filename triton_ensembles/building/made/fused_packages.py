@@ -4,7 +4,6 @@ All of them are wheels for the Python of the target, unpacked beside the runtime
 """
 
 import ast
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,8 +16,9 @@ from triton_ensembles.artifacts.environment.bytecode import compile_imported
 from triton_ensembles.artifacts.environment.pins import Pins
 from triton_ensembles.artifacts.environment.smaller import smaller_forms
 from triton_ensembles.artifacts.environment.wheels import Wheels, install_wheels
-from triton_ensembles.building.made.declared_packages import FAILED, cure_of_import, modules_in
+from triton_ensembles.building.made.declared_packages import modules_in
 from triton_ensembles.building.made.environments import environment_code, glibc_of, located_wheels, without_numpy
+from triton_ensembles.building.made.failed_imports import FAILED, cure_of_import, reason_now
 from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.building.planned.plan import BuildPlan, written_paths
@@ -27,6 +27,7 @@ from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import read_environment_file
 from triton_ensembles.runtime.fused.plan import StepPlan
+from triton_ensembles.server.interpreter import find_interpreter
 from triton_ensembles.triton.pip_server import glibc_version, server_python
 
 # By backend: the package, and whether it needs what it requires. Some require packages for tools that no server uses.
@@ -74,10 +75,11 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         for name, packages in (("fused", whole.requirements), ("fused-engines", bare))
     ]
 
+    for line in smaller_forms(whole.requirements, index):
+        progress(line)
+
     def make(output: Path, pins: list[Pins]) -> dict[str, Any]:
         output.mkdir()
-        for line in smaller_forms(whole.requirements, index):
-            progress(line)
         packages = located_wheels(specs, whole, output, pins[0], progress)
         packages |= located_wheels(specs, engines, output, pins[1], progress)
         failed = compile_imported(output, modules_in(output), target.python, progress)
@@ -86,14 +88,17 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
     code = environment_code() | {"fused_packages": file_digest(Path(__file__))}
     origin = {"whole": asdict(whole), "engines": asdict(engines), "code": code}
     entry = locked_entry(store, "packages", origin, locks, make, progress)
-    failed = entry.facts.pop(FAILED)
     if plan.origin:  # what is built from a path is loaded on this machine before it is in dist/
-        _refuse_failed(plan, steps, failed)
+        _refuse_failed(plan, steps, entry)
+    del entry.facts[FAILED]
     return entry
 
 
-def _refuse_failed(plan: BuildPlan, steps: tuple[StepPlan, ...], failed: Mapping[str, str]) -> None:
-    """Raise :class:`EnsembleError` for a Python step that imports, as it is loaded, a module that ``failed``."""
+def _refuse_failed(plan: BuildPlan, steps: tuple[StepPlan, ...], packages: Entry) -> None:
+    """Raise :class:`EnsembleError` for a Python step that imports, as it is loaded, a module that cannot be."""
+    interpreter = find_interpreter(plan.target.python)
+    if interpreter is None:
+        return
     python = [step.name for step in steps if step.backend == "python"]
     for path in (path for step in python for path in written_paths(plan.folder, step) if path.suffix == ".py"):
         try:
@@ -104,7 +109,7 @@ def _refuse_failed(plan: BuildPlan, steps: tuple[StepPlan, ...], failed: Mapping
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             for name in (name.partition(".")[0] for name in names):
-                if reason := failed.get(name):
+                if reason := reason_now([name], packages, interpreter.executable):
                     cure = cure_of_import(reason, "what is declared for it")
                     raise EnsembleError(f"{name} cannot be imported: {reason}", path=path, line=node.lineno, cure=cure)
 

@@ -50,7 +50,8 @@ class Lock:
         text = [_TITLE, *(f"{_ASKED}{requirement}" for requirement in self._asked), *self.lines]
         write_file(self.path, "\n".join(text) + "\n")
         why = "renewed, because something else is asked for" if self._renewed else "written"
-        progress(f"the lock {self.path.name} is {why}: {len(self.lines)} packages; {self._advice}")
+        count = "one package" if len(self.lines) == 1 else f"{len(self.lines)} packages"
+        progress(f"the lock {self.path.name} is {why}: {count}; {self._advice}")
 
 
 def locked_entry(
