@@ -31,7 +31,7 @@ def test_an_ensemble_given_on_its_own_knows_nothing_of_its_steps(tmp_path: Path)
     ("example", "rule"),
     [
         (Example(None, {"1/model.py": IDENTITY}), "model-without-config"),
-        (Example('name: "resnet"\n' + python_model()), "model-folder-renamed"),  # a clone
+        (Example('name: "resnet"\n' + python_model()), "model-name-differs-from-folder"),  # a clone
         (Example('backend: "stateful"\n' + TENSORS, {"1": None}), "backend-unknown"),
     ],
 )

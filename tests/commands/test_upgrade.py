@@ -67,11 +67,9 @@ def test_an_environment_whose_activate_no_longer_runs(models: Path) -> None:
 
 
 def test_what_a_new_release_refuses_is_named_although_check_always_warns_of_it(models: Path) -> None:
-    config = models / "double" / "config.pbtxt"
-    parameter = 'parameters { key: "TRITON_BATCH_STRATEGY_PATH" value { string_value: "/opt/strategy.so" } }'
-    config.write_text(f"{config.read_text()}\n{parameter}\n")
-    assert "batch-strategy-outside" in run("--from", "26.05", "--to", "26.06", models).output
-    assert "batch-strategy-outside" not in run("--from", "26.06", "--to", "26.07", models).output
+    (models / "double").rename(models / "double!")
+    assert "python-model-name-future" in run("--from", "25.04", "--to", "25.08", models).output
+    assert "python-model-name-future" not in run("--from", "25.08", "--to", "26.05", models).output
 
 
 def test_an_archive_for_the_python_of_the_old_image(models: Path) -> None:

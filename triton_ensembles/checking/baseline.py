@@ -65,8 +65,7 @@ class Baseline:
         try:
             return cls(Counter(dict(map(_parsed, data["faults"]))), dict(data["destination"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            message = "this baseline is damaged: an entry lacks path, rule, line, names or count"
-            raise EnsembleError(message, path=path, cure=_AGAIN) from error
+            raise EnsembleError("this baseline is damaged", path=path, cure=_AGAIN) from error
 
     def write(self, path: Path) -> None:
         """Raises :class:`EnsembleError` when ``path`` is a file of another kind, or cannot be written."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -19,6 +18,7 @@ from triton_ensembles.checking.ensemble_steps import swaps
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.triton.model_config import order_of
 
 _Node = TypeVar("_Node", int, str)
 _MOST_CYCLES = 50
@@ -97,13 +97,7 @@ class Dataflow:
     @cached_property
     def order(self) -> list[int]:
         """The steps in an order in which they can run, without those that wait for a cycle."""
-        sorter, order = TopologicalSorter(self._before), list[int]()
-        with suppress(CycleError):
-            sorter.prepare()
-        while ready := sorter.get_ready():
-            order += ready
-            sorter.done(*ready)
-        return order
+        return order_of(self._before)
 
     @cached_property
     def beside(self) -> tuple[int, int] | None:

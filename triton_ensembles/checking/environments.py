@@ -16,10 +16,10 @@ from packaging.utils import canonicalize_name
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.repository import Model, Repository
-from triton_ensembles.triton.backends import KNOWN
+from triton_ensembles.triton.backends import LOADS_FILE, LOADS_NONE
 from triton_ensembles.triton.pip_server import STUB
 
-_NATIVE = set(KNOWN) - {"python"} | {"dali", "fil", "identity", "repeat", "square"}
+_NATIVE = {*LOADS_FILE, *LOADS_NONE} - {"python"}
 PARAMETER = "EXECUTION_ENV_PATH"
 MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
 _PYTHON = re.compile(r"lib/python(3\.(?!1$)\d+)$")  # conda's python3.1 is another name of 3.10 and later

@@ -4,8 +4,9 @@ The message is ``inference.ModelConfig`` of Triton's model_config.proto.
 """
 
 import os
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ __all__ = [
     "datatype_of",
     "format_config",
     "in_order",
+    "order_of",
     "parse_config",
     "read_config",
 ]
@@ -68,15 +70,19 @@ def in_order(config: ModelConfig) -> list[Any]:
     """The steps of the DAG, each after those whose tensors it reads, and those that can run first in their order."""
     uses = config.ensemble_scheduling.step
     writers = {tensor: number for number, use in enumerate(uses) for tensor in use.output_map.values()}
-    sorter = TopologicalSorter[int]()
-    for number, use in enumerate(uses):
-        sorter.add(number, *(writers[tensor] for tensor in use.input_map.values() if tensor in writers))
-    sorter.prepare()
-    order: list[int] = []
+    reads = ({writers[tensor] for tensor in use.input_map.values() if tensor in writers} for use in uses)
+    return [uses[number] for number in order_of(dict(enumerate(reads)))]
+
+
+def order_of(before: Mapping[int, Collection[int]]) -> list[int]:
+    """The steps, by their numbers, each after those that it waits for; without those that wait for a cycle."""
+    sorter, order = TopologicalSorter(before), list[int]()
+    with suppress(CycleError):
+        sorter.prepare()
     while ready := sorted(sorter.get_ready()):
         order += ready
         sorter.done(*ready)
-    return [uses[number] for number in order]
+    return order
 
 
 def datatype_of(data_type: int) -> str:

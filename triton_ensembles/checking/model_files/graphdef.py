@@ -49,5 +49,15 @@ def _node(message: Message, end: int) -> tuple[str, str, ModelTensor]:
 
 def _shape(message: Message, end: int) -> tuple[int, ...] | None:
     """The shape in an AttrValue; None for one of any rank. Without dims it is a scalar or of any rank, by its age."""
-    dims = (dim for shape in message.each(end, 7) for dim in message.each(shape, 2))
-    return tuple(max(message.number(dim, 1), -1) for dim in dims) or None
+    return next((sizes for shape in message.each(end, 7) if (sizes := read_shape(message, shape))), None)
+
+
+def read_shape(message: Message, end: int) -> tuple[int, ...] | None:
+    """Read a TensorShapeProto, None for one that says that its rank is unknown."""
+    sizes: list[int] = []
+    is_unknown = False
+    for number, value in message.fields(end):
+        if number == 2:
+            sizes.append(max(message.number(value, 1), -1))
+        is_unknown = is_unknown or number == 3
+    return None if is_unknown else tuple(sizes)

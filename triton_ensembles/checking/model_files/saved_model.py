@@ -2,7 +2,7 @@
 saved_model.proto, meta_graph.proto; tensorflow/core/framework tensor_shape.proto."""
 
 from triton_ensembles.checking.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.checking.model_files.graphdef import TYPES
+from triton_ensembles.checking.model_files.graphdef import TYPES, read_shape
 from triton_ensembles.checking.model_files.protobuf import MalformedError, Message
 
 FILE = "saved_model.pb"  # in its folder
@@ -61,11 +61,5 @@ def _tensor(message: Message, end: int, name: str) -> ModelTensor:
         if number == 2:
             data_type = f"TYPE_{TYPES[value]}" if value in TYPES else ""
         elif number == 3:
-            sizes: list[int] = []
-            unknown = False
-            for part, inner in message.fields(value):
-                if part == 2:
-                    sizes.append(max(message.number(inner, 1), -1))
-                unknown = unknown or part == 3
-            dims = None if unknown else tuple(sizes)
+            dims = read_shape(message, value)
     return ModelTensor(name, data_type, dims)

@@ -9,7 +9,7 @@ from triton_ensembles.checking.examples import IDENTITY, io_tensor, parameter, p
 from triton_ensembles.checking.field_rule import Path, field_rule
 from triton_ensembles.checking.python.flow import flow_of
 from triton_ensembles.checking.python.source import every_file
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Server, Severity, rule, warning
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Server, rule, warning
 from triton_ensembles.ground.spelling import nearest, only_near
 from triton_ensembles.runtime.backends.pytorch import parameters
 
@@ -42,22 +42,6 @@ def label_file_missing(model: Model) -> Iterator[Finding]:
             message = f"there is no file {name} in the folder of '{model.name}'"
             cure = f"put it into {model.folder}/ (not into a version folder)"
             yield Finding(model.at("output", index, "label_filename"), message, cure=cure)
-
-
-@rule(
-    "A metric tag has a name that Prometheus accepts",
-    source="prometheus-cpp throws std::invalid_argument, which nothing catches; measured on tritonserver 2.51.0",
-    bad=python_model('metric_tags { key: "cost-center", value: "7" }'),
-    good=python_model('metric_tags { key: "cost_center", value: "7" }'),
-    server=Server.DIES,
-)
-def metric_tag_name(model: Model) -> Iterator[Finding]:
-    for key in sorted(model.config.metric_tags):
-        if not _LABEL.match(key):
-            message = f"'{key}' is not a valid name for a metric tag"
-            effect = "tritonserver crashes when it loads the model"
-            cure = f'write key: "{re.sub(r"[^A-Za-z0-9_]", "_", key).lstrip("_0123456789") or "tag"}"'
-            yield Finding(model.at("metric_tags", key, "key"), message, effect, cure)
 
 
 PARAMETERS = {
@@ -114,7 +98,20 @@ def _parameter(key: str, model: Model) -> Iterator[tuple[Path, str]]:
         yield ("parameters", key, "value"), model.config.parameters[key].string_value
 
 
+def _tags(model: Model) -> Iterator[tuple[Path, str]]:
+    return ((("metric_tags", key), key) for key in sorted(model.config.metric_tags))
+
+
 # fmt: off
+field_rule("metric-tag-name", "A metric tag has a name that Prometheus accepts",
+           source="prometheus-cpp throws std::invalid_argument, which nothing catches; measured on tritonserver 2.51.0",
+           at=(_tags, "key"), when=lambda key: not _LABEL.match(key) and (
+               re.sub(r"[^A-Za-z0-9_]", "_", key).lstrip("_0123456789") or "tag"),
+           says="'{item}' is not a valid name for a metric tag", cure='write key: "{wrong}"',
+           effect="tritonserver crashes when it loads the model",
+           bad=python_model('metric_tags { key: "cost-center", value: "7" }'),
+           good=python_model('metric_tags { key: "cost_center", value: "7" }'), server=Server.DIES)
+
 field_rule("force-cpu-only-value", "FORCE_CPU_ONLY_INPUT_TENSORS is yes or no",
            source="python_backend r24.10 python_be.cc ModelState",
            models=lambda model: model.is_python,
@@ -124,13 +121,3 @@ field_rule("force-cpu-only-value", "FORCE_CPU_ONLY_INPUT_TENSORS is yes or no",
            bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "false")),
            good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no")),
            words="Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: …")
-
-field_rule("batch-strategy-outside", f"{STRATEGY} is inside the folder of the model",
-           source="core r26.06 backend_model.cc TritonModel::Create", since="26.06", severity=Severity.WARNING,
-           models=lambda model: not model.config.HasField("sequence_batching"),
-           at=(partial(_parameter, STRATEGY), "string_value"), when=lambda path: path.startswith("/"),
-           says=f"{STRATEGY} names a library by an absolute path",
-           effect="Triton refuses it since release 26.06 unless it is in the model's folder: "
-                  "Batching library path escapes model repository",
-           cure="name it batchstrategy.so and put it into the model's folder, where Triton finds it by default",
-           bad=python_model(parameter(STRATEGY, "/opt/strategy.so")), good=python_model(), server=Server.UNTESTED)

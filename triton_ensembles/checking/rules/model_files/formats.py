@@ -7,6 +7,7 @@ from triton_ensembles.checking.environments import MODEL_FOLDER, PARAMETER, refe
 from triton_ensembles.checking.examples import IDENTITY, onnx_model, parameter, python_model
 from triton_ensembles.checking.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files, step_files
 from triton_ensembles.checking.rule import Example, Finding, Model, Severity, rule
+from triton_ensembles.triton.backends import LOADS_FILE
 from triton_ensembles.triton.pip_server import STUB
 
 SOURCE = "backends of r24.10; the specification of Git LFS pointers"
@@ -14,8 +15,6 @@ _POINTER = (
     "version https://git-lfs.github.com/spec/v1\n"
     "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 )
-# Backends that certainly read the file that core looks for. Others may have a use of their own for it.
-_READING = frozenset({"onnxruntime", "pytorch", "tensorflow", "tensorrt", "openvino", "dali", "fil", "python"})
 _FOLDERS = frozenset({"onnxruntime", "openvino", "tensorflow", "fil"})  # those that also load a folder
 _SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")  # in its folder
 _ENVIRONMENT = parameter(PARAMETER, f"{MODEL_FOLDER}/env.tar.gz")
@@ -31,7 +30,7 @@ _MOST_SMALL_FILES = 1000  # of a model, in which pointers are looked for
 )
 def model_file_broken(model: Model) -> Iterator[Finding]:
     backend = model.backend
-    for path, entry in loaded_files(model) if backend.name in _READING else ():
+    for path, entry in loaded_files(model) if backend.name in LOADS_FILE else ():
         effect = f"the {backend.name} backend cannot load it, so Triton does not load the model"
         if entry.kind is Kind.SYMLINK and not (model.repository.path / entry.path).exists():
             message = f"this link leads nowhere ('{entry.target}'), and it should be the model file"

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, python_model
+from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.repository import NOT_VERSIONS
 from triton_ensembles.checking.rule import Example, Finding, Form, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.text.unknown import UnknownValueError
@@ -26,9 +27,17 @@ NO_VERSION = "at least one version must be available under the version policy of
     bad=Example('name: "scaler"\n' + python_model(), folder="scaling"),
     good=Example('name: "scaling-good"\n' + python_model(), folder="scaling-good"),
     words="unexpected directory name '…' for model '…', directory name must equal model name",
+    lower=Severity.WARNING,
 )
 def model_name_differs_from_folder(model: Model) -> Iterator[Finding]:
-    """Yield one fault for all folders that are named in one way, such as a prefix: their cure is one command."""
+    """Yield one fault for all folders that are named in one way, such as a prefix: their cure is one command. A model
+    that is checked alone may lie in a folder of its name elsewhere: that is a warning."""
+    name = model.config.name
+    if name not in ("", model.folder) and not model.root and model.repository.form is Form.FOLDER:
+        message = f"the model's name is '{name}', but this folder is '{model.folder}'"
+        effect = f"Triton loads it where its folder is '{name}', and refuses it under the folder's name"
+        cure = f"copy it into the repository as {name}/"
+        yield Finding(model.at("name"), message, effect, cure, Severity.WARNING)
     if not (way := _way(model)):
         return
     alike = model.repository.once("ways of folders' names", lambda: _by_way(model.repository))[way]
@@ -64,17 +73,6 @@ def _by_way(repository: Repository) -> dict[str, list[Model]]:
         with suppress(UnknownValueError):
             ways[_way(model)].append(model)
     return ways
-
-
-@warning("A model that is checked alone is in a folder of its name", source="core r24.10 InitializeModelInfo")
-def model_folder_renamed(model: Model) -> Iterator[Finding]:
-    name = model.config.name
-    if name and name != model.folder and not model.root and model.repository.form is Form.FOLDER:
-        message = f"the model's name is '{name}', but this folder is '{model.folder}'"
-        effect = (
-            f"Triton loads it from a repository where its folder is '{name}', and refuses it under the folder's name"
-        )
-        yield Finding(model.at("name"), message, effect, f"copy it into the repository as {name}/")
 
 
 @rule(
