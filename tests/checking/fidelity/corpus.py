@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from checkout import ROOT
+from tests.checking import test_cases
 from tests.checking.configs import changed, mutated
 from tests.checking.packing import MODEL_PY
-from tests.checking.test_public_styles import STYLES
 from triton_ensembles.checking.examples import STEPS, ensemble, io_tensor, python_model, step
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.rule import Example, Server
@@ -39,7 +39,9 @@ class Case(NamedTuple):
 
 
 _GOOD = [rule.good for rule in RULES if rule.good and rule.good_loads and not rule.good.folder and not rule.since]
-_CONFIGS = [example for example in (*_GOOD, *STYLES.values()) if example.config and "{ " in example.config]
+_STYLES = test_cases.read(next(path for path in test_cases.TABLES if path.stem == "public-styles"))
+_LOADED = (test_cases.example(_STYLES, case, "model") for case in _STYLES["cases"].values() if not case["says"])
+_CONFIGS = [example for example in (*_GOOD, *_LOADED) if example.config and "{ " in example.config]
 _CONFIGS = [example for example in _CONFIGS if re.search("python|ensemble", example.config or "")]
 _CODES = {MODEL_PY: {CODE: MODEL_PY}}  # with the other files of their models
 _CODES |= {files[CODE]: files for example in _GOOD if CODE in (files := dict(example.files or {}))}
