@@ -85,7 +85,7 @@ def test_archives_of_no_ensemble_are_left_out(run: Run, aws: Aws, archive: Archi
     assert list(stored) == [archive.key]
 
     named = run(upload, dist / "stale.tar.gz", "--bucket", "some-bucket", project=project)
-    assert "stale.tar.gz: this file cannot be read as an archive" in str(named.exception)
+    assert "stale.tar.gz: error[archive-unreadable]" in str(named.exception)
 
 
 def test_random_weights_are_refused_unless_allowed(run: Run, make_archive: MakeArchive) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.conftest import MakeArchive
-from triton_ensembles.deploy.archives import common_weights, find_archives, read_archive
+from triton_ensembles.deploy.archives import common_weights, find_archives, read_archive, refuse_faulty
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.triton.destination import Destination
 
 
 @pytest.mark.parametrize("content", [b"", b"not an archive", b"\x1f\x8b\x08\x00 cut off"])
@@ -14,8 +15,8 @@ def test_a_file_that_is_not_an_archive_is_named(tmp_path: Path, content: bytes) 
     """Otherwise a user would see a traceback."""
     path = tmp_path / "broken.tar.gz"
     path.write_bytes(content)
-    with pytest.raises(EnsembleError, match=r"broken\.tar\.gz"):
-        read_archive(path)
+    with pytest.raises(EnsembleError, match=r"broken\.tar\.gz: error\[archive-"):
+        refuse_faulty([read_archive(path)], Destination())
     path.unlink()
     path.mkdir()
     with pytest.raises(EnsembleError, match="this is not an archive"):

@@ -63,7 +63,6 @@ def test_an_interrupted_upload_keeps_what_is_complete(
             raise ClientError({"Error": {"Code": "SlowDown", "Message": "no"}}, "PutObject")
         return send(Key=Key, **request)
 
-    monkeypatch.setattr("triton_ensembles.deploy.uploads.AT_ONCE", 1)
     monkeypatch.setattr(bucket.aws.s3, "put_object", fail)
     with pytest.raises(EnsembleError, match="SlowDown"):
         bucket.upload(*archives)
@@ -124,7 +123,7 @@ def test_ctrl_c_stops_what_is_being_sent(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(bucket.aws.s3, "put_object", read)
-    monkeypatch.setattr("triton_ensembles.deploy.uploads.wait", interrupt)
+    monkeypatch.setattr("s3transfer.futures.TransferCoordinator.result", interrupt)
     with pytest.raises(KeyboardInterrupt):
         bucket.upload(make_archive("one"))
     assert not complete

@@ -139,8 +139,7 @@ def deploy(
     if only:
         destination = replace(destination, single=single_model(variables))
     _refuse_variables(variables, destination)
-    summary, repositories = refuse_faulty(chosen, destination)
-    click.echo(f"check: {summary}")
+    click.echo(f"check: {refuse_faulty(chosen, destination)}")
     if uri != PIP_SERVER and not destination.image_names_release:
         click.echo(f"note: the image {uri} names no release, so the archives were not checked against its content")
     _refuse_missing(aws, folder, chosen, alone=sent.single)
@@ -150,7 +149,7 @@ def deploy(
     if all(archive.weights for archive in chosen) and is_known(ADDITIONAL_ARGS, destination.release):
         variables = {ADDITIONAL_ARGS: "--disable-auto-complete-config"} | variables
     if only:
-        variables = named_in(variables, repositories[0], destination)
+        variables = named_in(variables, only.repository, destination)
     desired = DesiredEndpoint(
         place.endpoint,
         host.role,

@@ -1,6 +1,5 @@
 """``invoke`` on the command line: the example requests of the project's ensembles, or a body of one's own."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,11 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.commands.common import endpoint_options, options
 from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.option_rules import excludes
-from triton_ensembles.deploy.archives import read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
-from triton_ensembles.deploy.keys import SUFFIX, archive_names
+from triton_ensembles.deploy.keys import SUFFIX, archive_names, key_of
 from triton_ensembles.deploy.payload import Payload, payload_of, read_answer
-from triton_ensembles.deploy.target_model import find_target_model, single_archive
+from triton_ensembles.deploy.target_model import EndpointArchives
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import write_file
 from triton_ensembles.project.examples.answer import answer_lines
@@ -80,47 +78,26 @@ def invoke(
                     "failed": [{model, error}]}
     """
     aws, places = Aws(), options.places_if_any()
-    alone = ""
-    with suppress(EnsembleError):  # the requests say it as well
-        alone = single_archive(aws, endpoint)
-    names = models or ((min(archive_names(alone), key=len),) if alone else ())
+    archives = EndpointArchives(aws, endpoint)
+    names = models or ((min(archive_names(archives.alone), key=len),) if archives.alone else ())
     if not (names or places):
         raise click.UsageError("name a MODEL: there is no project here, whose ensembles would be taken without one")
-    names = names or tuple(archive.name for archive in endpoint_options.project_archives(target))
+    names = names or tuple(path.name.removesuffix(SUFFIX) for path in endpoint_options.project_archives(target))
     if output and len(names) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
-    say, records = output_of.progress(), []
+    records = []
     failures = output_of.Failures(len(names), "did not answer", "models")
-
-    def ask(name: str) -> None:
-        built = ""
-        if name.endswith(SUFFIX) and Path(name).is_file():
-            archive = read_archive(Path(name))
-            name, built = archive.name, archive.key
-        if alone and name not in (alone, *archive_names(alone)):
-            raise EnsembleError(f"{endpoint} is a single-model endpoint, of {alone}", cure="leave out MODEL")
-        key = alone or (
-            name
-            if name.endswith(SUFFIX)
-            else find_target_model(aws, endpoint, name, built or _built(places, target, name))
-        )
-        output_of.result(key, bold=True)
-        for payload, example in sent.requests(places, name):
-            answer = invoke_model(aws, endpoint, "" if alone else key, payload, say, patience)
-            is_tritons = answer.content_type.startswith("application/")
-            read = read_answer(answer.body, answer.content_type) if is_tritons else None
-            records.append(_record(key, example, answer, read))
-            tries = "" if answer.tries == 1 else f", {answer.tries} tries"
-            output_of.result(f"  {example.label if example else 'answered'} in {answer.seconds * 1000:.0f} ms{tries}")
-            if output:
-                write_file(output, answer.body)
-            size = f"{answer.content_type}, {len(answer.body)} bytes"
-            for line in answer_lines(read, example) if read else [size]:
-                output_of.result(f"  {line}")
-
-    for name in names:
-        with failures.of(name):
-            ask(name)
+    for model in names:
+        with failures.of(model):
+            name, built = _name_and_built(places, target, model)
+            key = archives.key(name, built)
+            output_of.result(key, bold=True)
+            for payload, example in sent.requests(places, name):
+                target_model = "" if archives.alone else key
+                answer = invoke_model(aws, endpoint, target_model, payload, output_of.progress(), patience)
+                records.append(_shown(key, example, answer))
+                if output:
+                    write_file(output, answer.body)
     output_of.document({"answers": records, "failed": failures.records("model")})
     failures.raise_any()
 
@@ -131,10 +108,24 @@ def _body(path: Path) -> bytes:
         return file.read(LARGEST_BODY + 1)
 
 
-def _built(places: Places | None, target: str, name: str) -> str:
-    """Return the key of the archive in dist/TARGET; "" if there is none."""
-    path = places.dist / target / f"{name}{SUFFIX}" if places else None
-    return read_archive(path).key if path and path.is_file() else ""
+def _name_and_built(places: Places | None, target: str, model: str) -> tuple[str, str]:
+    """Return the archive's name, and the key of the file that MODEL is, or of that in dist/TARGET; "" without one."""
+    if model.endswith(SUFFIX) and Path(model).is_file():
+        return Path(model).name.removesuffix(SUFFIX), key_of(Path(model))
+    path = places.dist / target / f"{model}{SUFFIX}" if places else None
+    return model, key_of(path) if path and path.is_file() else ""
+
+
+def _shown(model: str, example: Request | None, answer: Answer) -> dict[str, Any]:
+    """Print an answer. Returns its record. Raises :class:`EnsembleError`: it says to be Triton's, and is not."""
+    read = read_answer(answer.body, answer.content_type) if answer.content_type.startswith("application/") else None
+    record = _record(model, example, answer, read)
+    tries = "" if answer.tries == 1 else f", {answer.tries} tries"
+    output_of.result(f"  {example.label if example else 'answered'} in {answer.seconds * 1000:.0f} ms{tries}")
+    size = f"{answer.content_type}, {len(answer.body)} bytes"
+    for line in answer_lines(read, example) if read else [size]:
+        output_of.result(f"  {line}")
+    return record
 
 
 def _record(model: str, example: Request | None, answer: Answer, read: http.InferResult | None) -> dict[str, Any]:

@@ -5,6 +5,9 @@ contains a digest of the content.
 """
 
 import re
+from pathlib import Path
+
+from triton_ensembles.ground.files import file_digest
 
 SUFFIX = ".tar.gz"
 _DIGITS = 12
@@ -14,6 +17,11 @@ _KEY = re.compile(rf"(?P<name>.+?)(?P<digest>-[0-9a-f]{{{_DIGITS}}})?{re.escape(
 def archive_key(name: str, sha256: str) -> str:
     """The key of an archive, relative to its prefix: its TargetModel."""
     return f"{name}-{sha256[:_DIGITS]}{SUFFIX}"
+
+
+def key_of(path: Path) -> str:
+    """The key of the archive at ``path``."""
+    return archive_key(path.name.removesuffix(SUFFIX), file_digest(path))
 
 
 def has_digest(key: str) -> bool:

@@ -80,7 +80,8 @@ def variables_alone(archives: Sequence[Path], variables: Mapping[str, str], imag
     archive = read_archive(archives[0])
     release = "" if image == PIP_SERVER else image
     destination = Destination(archive.target, image=release, single=single_model(variables))
-    return named_in(variables, refuse_faulty([archive], destination)[1][0], destination)
+    refuse_faulty([archive], destination)
+    return named_in(variables, archive.repository, destination)
 
 
 def fill_bucket(s3: Any, bucket: str, region: str, archives: Mapping[str, Path]) -> None:

@@ -64,7 +64,8 @@ class Sent:
         Raises:
             EnsembleError: there are none, one cannot be read, or one has random weights and they are not allowed.
         """
-        chosen = [read_archive(self._built(path)) for path in self.archives] or project_archives(self.target)
+        paths = [self._built(path) for path in self.archives] or project_archives(self.target)
+        chosen = [read_archive(path) for path in paths]
         if not self.archives:
             _report_others(options.current_places().dist / self.target, chosen)
         for name in refuse_random(chosen, allowed=self.allow_random):
@@ -81,9 +82,8 @@ class Sent:
         return common_target(archives, self.target)
 
 
-def project_archives(target: str) -> list[Archive]:
-    """Return the archives in dist/TARGET that the project's ensembles make.
-    Raises :class:`EnsembleError`: there are none, or one cannot be read."""
+def project_archives(target: str) -> list[Path]:
+    """Return the archives in dist/TARGET that the project's ensembles make. Raises :class:`EnsembleError`: there are none."""
     places = options.current_places()
     return find_archives(places.dist / target, [folder.name for folder in find_ensembles(places.ensembles)])
 
