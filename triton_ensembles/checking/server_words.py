@@ -95,7 +95,7 @@ def place_in(words: str, model: Model, method: str = "") -> Place:
 def _line_that_says(words: str, model: Model, path: str) -> int:
     """Return the line of code that makes an error of these words; 0 if none does."""
     file = _file(model, path)
-    calls = [call for call, _ in file.calls() if name_of(call.func).endswith(("Error", "Exception"))] if file else []
+    calls = [call for call, _ in file.calls if name_of(call.func).endswith(("Error", "Exception"))] if file else []
     for call in sorted(calls, key=lambda call: call.lineno):
         texts = (
             node.value for node in ast.walk(call) if isinstance(node, ast.Constant) and isinstance(node.value, str)

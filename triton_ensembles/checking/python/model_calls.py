@@ -43,7 +43,7 @@ class ModelCall(NamedTuple):
 
     def executions(self) -> Iterator[ast.Call]:
         """Yield the calls of ``exec`` and ``async_exec`` of the request."""
-        for node, _ in self.file.calls():
+        for node, _ in self.file.calls:
             is_execution = method_of(node) in ("exec", "async_exec") and isinstance(node.func, ast.Attribute)
             if is_execution and self.value(node.func.value) is self.node:  # type: ignore[attr-defined]
                 yield node

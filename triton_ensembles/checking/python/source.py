@@ -81,7 +81,8 @@ class PythonFile:
         return (Edit(place, place + len(old), to),)
 
     @cached_property
-    def _calls(self) -> tuple[tuple[ast.Call, str], ...]:
+    def calls(self) -> tuple[tuple[ast.Call, str], ...]:
+        """Every call, and the full name of what it calls (``numpy.zeros``), "" when unknown."""
         return tuple((node, self.full_name(node.func)) for node in self.nodes if isinstance(node, ast.Call))
 
     @cached_property
@@ -97,12 +98,6 @@ class PythonFile:
                 for alias in node.names:
                     bound[alias.asname or alias.name] = f"{node.module}.{alias.name}"
         return bound
-
-    def calls(self, below: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
-        """Yield every call, and the full name of what it calls (``numpy.zeros``), "" when unknown."""
-        if below is None:
-            return iter(self._calls)
-        return ((node, self.full_name(node.func)) for node in ast.walk(below) if isinstance(node, ast.Call))
 
     def full_name(self, node: ast.expr) -> str:
         first, *rest = dotted(node).split(".")
@@ -199,7 +194,7 @@ def every_file(model: Model) -> Iterator[PythonFile]:
 
 def every_call(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
     """Return the calls of :func:`every_file`, each with the full name of what it calls."""
-    return ((file, call, name) for file in every_file(model) for call, name in file.calls())
+    return ((file, call, name) for file in every_file(model) for call, name in file.calls)
 
 
 def has_own(model: Model, first: PythonFile, package: str) -> bool:
@@ -230,14 +225,14 @@ def adds_folders(model: Model, first: PythonFile) -> bool:
 
 def _adds(file: PythonFile) -> bool:
     """Return whether a file adds to sys.path, or hands it to somebody who may: who reads it, or prints it, does not."""
-    handed = (call.args for call, name in file.calls() if name not in ("print", "len", "list", "str", "repr"))
+    handed = (call.args for call, name in file.calls if name not in ("print", "len", "list", "str", "repr"))
     nodes = [node for nodes in handed for node in nodes]
     for node in file.nodes:
         if isinstance(node, ast.Assign):
             nodes += [node.value, *node.targets]
         elif isinstance(node, ast.AugAssign | ast.Subscript) and not isinstance(getattr(node, "ctx", None), ast.Load):
             nodes.append(node.target if isinstance(node, ast.AugAssign) else node.value)
-    return any(name in _ADDING for _, name in file.calls()) or _PATH in map(file.full_name, nodes)
+    return any(name in _ADDING for _, name in file.calls) or _PATH in map(file.full_name, nodes)
 
 
 def _is_deeper(model: Model, package: str) -> bool:

@@ -19,10 +19,8 @@ def output_names(model: Model) -> set[str]:
 @lru_cache(maxsize=128)
 def completed_names(file: PythonFile) -> frozenset[str]:
     """Return the names that ``auto_complete_config`` may add to the config: all texts of a file that adds some."""
-    functions = (node for node in file.nodes if isinstance(node, ast.FunctionDef))
-    methods = (function for function in functions if function.name == "auto_complete_config")
-    calls = (call for method in methods for call, _ in file.calls(method))
-    if not any(method_of(call) in ("add_input", "add_output") for call in calls):
+    adds = any(method_of(call) in ("add_input", "add_output") for call, _ in file.calls)
+    if "auto_complete_config" not in file.scopes.members or not adds:
         return frozenset()
     texts = (node.value for node in file.nodes if isinstance(node, ast.Constant))
     return frozenset(text for text in texts if isinstance(text, str))

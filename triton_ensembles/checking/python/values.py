@@ -38,7 +38,7 @@ def text_of(file: PythonFile, node: ast.expr | None) -> str | None:
 def _filled(file: PythonFile) -> frozenset[str]:
     """Return the names and attributes whose lists and dictionaries are changed where they are."""
     changed = (node.value for node in file.nodes if isinstance(node, ast.Subscript) and is_changed(node))
-    calls = (call.func for call, _ in file.calls() if method_of(call) in _CHANGING)
+    calls = (call.func for call, _ in file.calls if method_of(call) in _CHANGING)
     return frozenset(map(name_of, (*changed, *(method.value for method in calls if isinstance(method, ast.Attribute)))))
 
 

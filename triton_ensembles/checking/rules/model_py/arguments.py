@@ -42,7 +42,7 @@ def model_py_call_arguments(model: Model, destination: Destination) -> Iterator[
     if image and version(image.release) < _PARAMETERS_OF_RESPONSES:
         keywords["InferenceResponse"] -= {"parameters"}
     for file in every_file(model):
-        for call, name in file.calls() if not is_guarded(file) else ():
+        for call, name in file.calls if not is_guarded(file) else ():
             misuse = _misuse(file, call, name, keywords)
             if misuse and not is_expected(file, call):
                 when = flow_of(file).when(call, loops_run=True)

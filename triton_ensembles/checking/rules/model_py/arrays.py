@@ -60,7 +60,7 @@ def model_py_output_dtype(model: Model) -> Iterator[Finding]:
         says = types.get(name or "", "INVALID").replace("STRING", "BYTES")
         if says == "INVALID" or dtype in (TEXTS, says) or completed_names(file):
             continue
-        if any(function == f"{UTILS}.InferenceRequest" for _, function in file.calls()):
+        if any(function == f"{UTILS}.InferenceRequest" for _, function in file.calls):
             continue
         if flow_of(file).when(call, loops_run=True) is not When.PERHAPS:
             message = f"the array of '{name}' is of type {dtype}, and the config says {says}"

@@ -33,7 +33,7 @@ def model_py_called_model(repositories: tuple[Repository, ...], destination: Des
         if destination.device == "fused" and repository.ensembles:  # fused-calls
             continue
         for call in model_calls(model):
-            if any(name == f"{UTILS}.load_model" for _, name in call.file.calls()):  # it may bring its own models
+            if any(name == f"{UTILS}.load_model" for _, name in call.file.calls):  # it may bring its own models
                 continue
             for name in call.names or ():
                 meant = suggestion(name, known)

@@ -75,7 +75,7 @@ def model_py_optional_input(model: Model) -> Iterator[Finding]:
         name = next((name for name in names or () if name in optional), None)
         if name is None or not _runs(file, call) or not needs_result(file, call, False):
             continue
-        if any(method_of(counted) == "inputs" for counted, _ in file.calls()):
+        if any(method_of(counted) == "inputs" for counted, _ in file.calls):
             continue  # which may be how it asks what the request has
         message = f"the input '{name}' is optional, and this line uses it without asking for None"
         effect = "a request without it fails: AttributeError: 'NoneType' object has no attribute 'as_numpy'"
@@ -158,7 +158,7 @@ def _all_made(files: list[PythonFile]) -> set[str] | None:
 
 def _is_opaque(file: PythonFile) -> bool:
     """Return whether tensors may be made in a way that calls do not show: the class passed on, or requests of BLS."""
-    functions = [call.func for call, _ in file.calls()]
+    functions = [call.func for call, _ in file.calls]
     holders = [function.value for function in functions if isinstance(function, ast.Attribute)]
     called = {id(node) for node in (*functions, *holders)}
     names = (node for node in file.nodes if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called)
@@ -166,13 +166,13 @@ def _is_opaque(file: PythonFile) -> bool:
 
 
 def _calls_models(file: PythonFile) -> bool:
-    return any(name == f"{UTILS}.InferenceRequest" for _, name in file.calls())
+    return any(name == f"{UTILS}.InferenceRequest" for _, name in file.calls)
 
 
 def _tensors(file: PythonFile) -> Iterator[tuple[ast.Call, tuple[str, ...] | None]]:
     """Yield calls of ``pb_utils.Tensor``, with the names when they are known, of files that call no other models: there
     a tensor may be an input of those."""
-    for call, name in file.calls() if not _calls_models(file) else ():
+    for call, name in file.calls if not _calls_models(file) else ():
         if name in (f"{UTILS}.Tensor", f"{UTILS}.Tensor.from_dlpack"):
             yield call, texts_of(file, argument(call, 0, "name"))
 

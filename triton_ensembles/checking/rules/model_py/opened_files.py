@@ -48,9 +48,9 @@ def model_py_relative_file(model: Model) -> Iterator[Finding]:
 
 def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
     for file in every_file(model):
-        if any(name in ("os.chdir", "os.fchdir", "contextlib.chdir") for _, name in file.calls()):
+        if any(name in ("os.chdir", "os.fchdir", "contextlib.chdir") for _, name in file.calls):
             continue
-        for call, name in file.calls():
+        for call, name in file.calls:
             node = _read_path(file, call, name)
             path = _text(file, node) if node else None
             if path and not path.startswith(("/", "~")) and "://" not in path:
