@@ -28,84 +28,45 @@ def work(path: Path) -> int:
     return calls_of(lambda: list(check_repositories(list(find_repositories(path)), destination)))
 
 
-def _models(count: int) -> dict[str, Content]:
-    files: dict[str, Content] = {}
-    for number in range(count):
-        files |= {f"m{number}/config.pbtxt": python_step(), f"m{number}/1/model.py": MODEL_PY}
-    return files
+def _each(count: int, files: dict[str, Content]) -> dict[str, Content]:
+    """The files for each number, which their paths have in the place of ``{}``."""
+    return {path.replace("{}", str(number)): content for number in range(count) for path, content in files.items()}
 
 
-def _ensembles(count: int) -> dict[str, Content]:
-    files: dict[str, Content] = {"s/config.pbtxt": python_step(), "s/1/model.py": MODEL_PY}
-    for number in range(count):
-        files |= {f"e{number}/config.pbtxt": ensemble_of("s"), f"e{number}/1": None}
-    return files
+STEP: dict[str, Content] = {"s/config.pbtxt": python_step(), "s/1/model.py": MODEL_PY}
+USER: dict[str, Content] = {"e{}/config.pbtxt": ensemble_of("s"), "e{}/1": None}
 
 
-def _nested(count: int) -> dict[str, Content]:
-    files = _ensembles(count)
-    return files | {f"e{number}/config.pbtxt": ensemble_of(f"e{number + 1}") for number in range(count - 1)}
+def _nested(count: int, last: str = "s") -> dict[str, Content]:
+    steps = [*(f"e{number}" for number in range(1, count)), last]
+    configs = {f"e{number}/config.pbtxt": ensemble_of(step) for number, step in enumerate(steps)}
+    return STEP | _each(count, USER) | configs
 
 
-def _ring(count: int) -> dict[str, Content]:
-    return _nested(count) | {f"e{count - 1}/config.pbtxt": ensemble_of("e0")}
-
-
-def _missing(count: int) -> dict[str, Content]:
-    return {f"e{number}/config.pbtxt": ensemble_of(f"s{number}") for number in range(count)}
-
-
-def _steps(*order: int) -> str:
-    last = len(order) - 1
+def _steps(*order: int) -> dict[str, Content]:
+    """An ensemble of steps, each of which reads what the one before it in number writes."""
+    names = ["X", *(f"t{number}" for number in range(1, len(order))), "Y"]
     steps = ", ".join(
-        f'{{ model_name: "s" model_version: -1 input_map {{ key: "X" value: "{f"t{number}" if number else "X"}" }}'
-        f' output_map {{ key: "Y" value: "{f"t{number + 1}" if number < last else "Y"}" }} }}'
+        f'{{ model_name: "s" model_version: -1 input_map {{ key: "X" value: "{names[number]}" }}'
+        f' output_map {{ key: "Y" value: "{names[number + 1]}" }} }}'
         for number in order
     )
-    return f'platform: "ensemble"\nmax_batch_size: 8\n{IO}ensemble_scheduling {{ step [ {steps} ] }}\n'
-
-
-def _chain_backwards(count: int) -> dict[str, Content]:
-    return _ensembles(1) | {"e0/config.pbtxt": _steps(*reversed(range(count)))}
+    text = f'platform: "ensemble"\nmax_batch_size: 8\n{IO}ensemble_scheduling {{ step [ {steps} ] }}\n'
+    return STEP | {"e/config.pbtxt": text, "e/1": None}
 
 
 def _fan(count: int) -> dict[str, Content]:
-    (only,) = re.findall(r"step \[ (.*) \]", _steps(0))
-    return _ensembles(1) | {"e0/config.pbtxt": _steps(0).replace(only, ", ".join([only] * count))}
+    files = _steps(0)
+    (only,) = re.findall(r"step \[ (.*) \]", str(files["e/config.pbtxt"]))
+    return files | {"e/config.pbtxt": str(files["e/config.pbtxt"]).replace(only, ", ".join([only] * count))}
 
 
-def _inputs(count: int, head: str = 'backend: "python"') -> dict[str, Content]:
-    inputs = ", ".join(io_tensor(f"i{number}") for number in range(count))
-    return {"m/config.pbtxt": f"{head}\ninput [ {inputs} ]\n{IO}", "m/1/model.py": MODEL_PY}
+def _model(config: str) -> dict[str, Content]:
+    return {"m/config.pbtxt": config, "m/1/model.py": MODEL_PY}
 
 
-def _accepted(count: int) -> dict[str, Content]:
-    comment = "# check: ignore[tensor-dims-missing] they come with the next training\n"
-    return {"m/config.pbtxt": python_step() + comment * count, "m/1/model.py": MODEL_PY + comment * count}
-
-
-def _torch(count: int) -> dict[str, Content]:
-    return _inputs(count, 'platform: "pytorch_libtorch"') | {"m/1/model.pt": ""}
-
-
-def _versions(count: int) -> dict[str, Content]:
-    numbers = ", ".join(map(str, range(count)))
-    files: dict[str, Content] = {f"m/{number}/model.py": MODEL_PY for number in range(count)}
-    return {"m/config.pbtxt": f"{python_step()}version_policy {{ specific {{ versions: [ {numbers} ] }} }}\n", **files}
-
-
-def _environments(count: int) -> dict[str, Content]:
-    files: dict[str, Content] = {}
-    for number in range(count):
-        files[f"m{number}/config.pbtxt"] = python_step("$$TRITON_MODEL_DIRECTORY/env")
-        files[f"m{number}/1/model.py"] = MODEL_PY
-        files |= {f"m{number}/env/bin/activate": "", f"m{number}/env/lib/python3.10/os.py": ""}
-        files[f"m{number}/1/__pycache__/model.pyc"] = ""
-    return files
-
-
-def _links(count: int) -> dict[str, Content]:
-    return _models(1) | {f"../up{number}": "" for number in range(count)}
+def _inputs(count: int) -> str:
+    return f"input [ {', '.join(io_tensor(f'i{number}') for number in range(count))} ]\n{IO}"
 
 
 def _members(count: int) -> list[str]:
@@ -125,19 +86,41 @@ def _write_empty(path: Path, names: list[str]) -> Path:
         item = tarfile.TarInfo(name)
         item.type = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE
         tar += item.tobuf()
-    path.write_bytes(gzip.compress(tar, 1) + packed(_models(1)))
+    path.write_bytes(gzip.compress(tar, 1) + packed(_each(1, _MODELS)))
     return path
 
 
-_MADE = [_models, _ensembles, _nested, _ring, _missing, _environments]
-_LARGE = [_chain_backwards, _fan, _inputs, _accepted, _torch, _versions, _links]
+_MODELS: dict[str, Content] = {"m{}/config.pbtxt": python_step(), "m{}/1/model.py": MODEL_PY}
+_ENVIRONMENTS: dict[str, Content] = {
+    "m{}/config.pbtxt": python_step("$$TRITON_MODEL_DIRECTORY/env"), "m{}/1/model.py": MODEL_PY,
+    "m{}/env/bin/activate": "", "m{}/env/lib/python3.10/os.py": "", "m{}/1/__pycache__/model.pyc": "",
+}  # fmt: skip
+_ACCEPTED = "# check: ignore[tensor-dims-missing] they come with the next training\n"
+_MADE: dict[str, tuple[_Made, int, int]] = {
+    "models": (lambda count: _each(count, _MODELS), 60, 3),
+    "ensembles": (lambda count: STEP | _each(count, USER), 60, 3),
+    "nested": (_nested, 60, 3),
+    "ring": (lambda count: _nested(count, "e0"), 60, 3),
+    "missing": (lambda count: {f"e{one}/config.pbtxt": ensemble_of(f"s{one}") for one in range(count)}, 60, 3),
+    "environments": (lambda count: _each(count, _ENVIRONMENTS), 60, 3),
+    "chain backwards": (lambda count: _steps(*reversed(range(count))), 90, 10),
+    "fan": (_fan, 90, 10),
+    "inputs": (lambda count: _model(f'backend: "python"\n{_inputs(count)}'), 90, 10),
+    "accepted": (lambda count: _model(python_step() + _ACCEPTED * count), 90, 10),
+    "torch": (lambda count: _model(f'platform: "pytorch_libtorch"\n{_inputs(count)}') | {"m/1/model.pt": ""}, 90, 10),
+    "versions": (
+        lambda count: (
+            _each(count, {"m/{}/model.py": MODEL_PY})
+            | {"m/config.pbtxt": f"{python_step()}version_policy {{ specific {{ versions: {[*range(count)]} }} }}\n"}
+        ),
+        90,
+        10,
+    ),
+    "links": (lambda count: _each(1, _MODELS) | _each(count, {"../up{}": ""}), 90, 10),
+}
 
 
-@pytest.mark.parametrize(
-    ("made", "count", "times"),
-    [*((made, 60, 3) for made in _MADE), *((made, 90, 10) for made in _LARGE)],
-    ids=lambda value: value.__name__.strip("_") if callable(value) else "",
-)
+@pytest.mark.parametrize(("made", "count", "times"), _MADE.values(), ids=_MADE)
 def test_work_grows_in_proportion(made: _Made, count: int, times: int, tmp_path: Path) -> None:
     """Otherwise a few thousand models or steps keep `check` busy for minutes."""
     small, large = (work(write(tmp_path / f"{size}.tar.gz", made(size))) for size in (count, count * times))
@@ -155,7 +138,7 @@ def test_a_hundred_thousand_are_read_in_proportion(made: Callable[[int], list[st
 
 def test_a_thousand_nested_ensembles_break_no_rule(tmp_path: Path) -> None:
     """Otherwise rules run out of the stack."""
-    path = write(tmp_path / "a.tar.gz", _ring(990))
+    path = write(tmp_path / "a.tar.gz", _nested(990, "e0"))
     findings = faults(path)
     assert not [fault for fault in findings if "this rule itself failed" in fault.message]
     assert "ensemble-of-itself" in {fault.rule for fault in findings}
