@@ -39,6 +39,10 @@ def test_from_upload_to_undeploy(run: Run, aws: Aws, archive: Archive) -> None:
 
     assert "created; run undeploy to stop the cost" in run(deploy, *options).output
     assert "unchanged" in run(deploy, *options).output
+    assert "updated" in run(deploy, *options, "--no-cache").output
+    (listed,) = aws.sagemaker.list_models()["Models"]
+    container = aws.sagemaker.describe_model(ModelName=listed["ModelName"])["PrimaryContainer"]
+    assert container["MultiModelConfig"] == {"ModelCacheSetting": "Disabled"}
 
     shown = run(status, "--endpoint", "an-endpoint")
     assert shown.exit_code == 0
@@ -48,7 +52,7 @@ def test_from_upload_to_undeploy(run: Run, aws: Aws, archive: Archive) -> None:
 
     scaled = run(autoscale, "--endpoint", "an-endpoint", "--target-value", "70", "--max", "3")
     assert scaled.exit_code == 0, scaled.output
-    assert "1 to 3 instances, SageMakerVariantInvocationsPerInstance at 70 per minute; cooldown 600 s" in scaled.output
+    assert "1 to 3 instances, SageMakerVariantInvocationsPerInstance at 70, cooldown 600 s" in scaled.output
     assert "cooldown 600 s in, 200 s out" in run(status, "--endpoint", "an-endpoint").output
 
     gone = run(undeploy, *where)

@@ -1,20 +1,16 @@
 """The commands that take a built ensemble, with a fused one."""
 
-import shutil
 import subprocess
 from functools import partial
 from pathlib import Path
 
 import pytest
-import tritonclient.http as http
 
 from checkout import ROOT
 from tests import chain
 from tests.commands.conftest import Run
 from tests.commands.projects import run_in
-from tests.running import serving
 from triton_ensembles.building.built import Built
-from triton_ensembles.server.triton_server import TritonServer
 
 
 @pytest.fixture
@@ -44,6 +40,12 @@ def test_archives_for_a_gpu_are_not_served_here(run: Run, command: str) -> None:
     refused = run(command, "--target", "gpu", "--image", "24.09")
     assert refused.exit_code == 2
     assert "--target gpu is served by NVIDIA's image" in refused.output
+
+
+def test_an_image_with_an_old_python_is_refused(run: Run) -> None:
+    refused = run("build", "--target", "fused", "--image", "23.04")
+    assert refused.exit_code == 2
+    assert "has Python 3.8, and a fused ensemble needs 3.10" in refused.output and "choose 23.05" in refused.output
 
 
 def test_list_shows_what_is_in_it(fused_chain: Built, run: Run) -> None:
@@ -88,18 +90,6 @@ def test_check_finds_nothing_wrong_with_it(fused_chain: Built, run: Run) -> None
         checked = run(*words)
         assert checked.exit_code == 0, checked.output
         assert checked.output.startswith("no faults in 1 repository")
-
-
-def test_clones_are_served_side_by_side(fused_chain: Built, run: Run, tmp_path: Path) -> None:
-    cloned = run("clone", chain.NAME, "--target", "fused", "--count", "2", "--prefix", "tenant", "--output", tmp_path)
-    assert cloned.exit_code == 0, cloned.output
-    repositories = [tmp_path / "tenant_0000", tmp_path / "tenant_0001"]
-    for repository in repositories:
-        shutil.unpack_archive(f"{repository}.tar.gz", repository, filter="data")
-    with serving(TritonServer(repositories)) as server, http.InferenceServerClient(server.http_url) as client:
-        assert client.is_model_ready("tenant_0000") and client.is_model_ready("tenant_0001")
-    refused = run("clone", chain.NAME, "--target", "gpu", "--count", "1", "--prefix", "tenant")
-    assert "run: build.py build chain --target gpu" in refused.output
 
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:

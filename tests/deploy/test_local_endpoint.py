@@ -1,6 +1,5 @@
 """The commands and the example with the real local endpoint: boto3, HTTP, tritonserver."""
 
-import json
 import os
 import re
 import subprocess
@@ -13,7 +12,6 @@ from checkout import ROOT
 from tests.deploy.conftest import ROLE, MakeArchive, Run, container
 from tests.hosting.archives import body
 from triton_ensembles.building.built import Built
-from triton_ensembles.commands.autoscale import autoscale
 from triton_ensembles.commands.deploy import deploy
 from triton_ensembles.commands.invoke import invoke
 from triton_ensembles.commands.status import status
@@ -70,32 +68,6 @@ def test_all_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, b
     assert nothing_left(local)
 
 
-def test_a_changed_endpoint_is_updated_and_scaled(
-    run: Run, local: LocalEndpoint, make_archive: MakeArchive, tmp_path: Path
-) -> None:
-    """An update replaces the model and the configuration, and the endpoint answers afterwards."""
-    archive = make_archive("echo", weights="")
-    run(upload, archive.path, *NAME)
-    assert "created" in run(deploy, archive.path, *DEPLOY).output
-    # It was not built here, so its config may need completion.
-    assert "SAGEMAKER_TRITON_ADDITIONAL_ARGS" not in container(local).get("Environment", {})
-    assert "unchanged" in run(deploy, archive.path, *DEPLOY).output
-    again = run(deploy, archive.path, *DEPLOY, "--count", "2", "--no-cache")
-    assert "updated" in again.output, f"{again.output}{again.exception}"
-    client = local.client("sagemaker")
-    assert len(client.list_models()["Models"]) == len(client.list_endpoint_configs()["EndpointConfigs"]) == 1
-    assert "AllTraffic: 2 of 2 ml.c5.xlarge" in run(status, *NAME).output
-
-    answer = tmp_path / "answer.json"
-    asked = run(invoke, archive.key, *NAME, "--body", request(tmp_path, 1, 2, 3), "--output", answer)
-    assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
-    assert json.loads(answer.read_text())["outputs"][0]["data"] == [1, 2, 3]
-
-    scaled = run(autoscale, *NAME, "--metric", "invocations", "--target-value", "70", "--min", "3", "--max", "3")
-    assert scaled.exception is None, scaled.output
-    assert "3 to 3 instances" in run(status, *NAME).output  # kept, and nothing acts on it here
-
-
 @pytest.fixture
 def uploaded(run: Run, make_archive: MakeArchive) -> Archive:
     archive = make_archive("echo")
@@ -114,20 +86,6 @@ def test_an_endpoint_that_cannot_start_leaves_nothing(run: Run, local: LocalEndp
     client = local.client("sagemaker")
     assert client.list_endpoints()["Endpoints"] == client.list_endpoint_configs()["EndpointConfigs"] == []
     assert client.list_models()["Models"] == []
-
-
-@pytest.mark.slow
-def test_an_update_that_fails_leaves_the_old_configuration_serving(
-    run: Run, local: LocalEndpoint, uploaded: Archive, tmp_path: Path
-) -> None:
-    """Otherwise a mistake in a variable would take down what worked."""
-    assert run(deploy, uploaded.path, *DEPLOY).exit_code == 0
-    client = local.client("sagemaker")
-    before = client.describe_endpoint(EndpointName="rehearsal")["EndpointConfigName"]
-    assert "did not get into service" in str(run(deploy, uploaded.path, *DEPLOY, *BROKEN).exception)
-    assert client.describe_endpoint(EndpointName="rehearsal")["EndpointConfigName"] == before
-    assert [each["EndpointConfigName"] for each in client.list_endpoint_configs()["EndpointConfigs"]] == [before]
-    assert run(invoke, uploaded.key, *NAME, "--body", request(tmp_path, 5)).exit_code == 0
 
 
 def test_a_new_archive_needs_no_new_endpoint_and_errors_are_shown(

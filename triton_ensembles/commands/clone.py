@@ -17,8 +17,8 @@ from triton_ensembles.commands.common.option_rules import excludes
 from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError, escaped, shown
 from triton_ensembles.ground.paths import COMMAND
+from triton_ensembles.ground.progress import Paced
 
-_REPORT_SECONDS = 2.0
 _MOST_SHOWN = 20  # rows with faults
 _MOST_CLONES = 1_000_000
 
@@ -92,10 +92,14 @@ class _Done:
     random: bool = False
     failed: list[dict[str, Any]] = field(default_factory=list)
 
+    def __str__(self) -> str:
+        failed = f", {len(self.failed)} with faults" if self.failed else ""
+        return f"{self.archives + len(self.failed)} looked at, {self.size / 1e9:.1f} GB written{failed}"
+
 
 def _written(archive: Path, table: Table, folder: Path) -> _Done:
-    done, say = _Done(), _Paced(len(table.rows))
-    with closing(write_variants(archive, table, folder, say.now)) as variants:
+    done, say = _Done(), Paced(output_of.progress())
+    with closing(write_variants(archive, table, folder, output_of.progress())) as variants:
         for variant in variants:
             if variant.fault:
                 row = variant.row
@@ -107,7 +111,7 @@ def _written(archive: Path, table: Table, folder: Path) -> _Done:
                 done.written += variant.changed
                 done.size += variant.size if variant.changed else 0
                 done.random |= variant.random
-            say(done)
+            say(lambda: f"of {len(table.rows)} clones: {done}")
     return done
 
 
@@ -116,21 +120,6 @@ def _complain(number: int, line: str) -> None:
         click.echo(escaped(line, lines=True), err=True)
     elif number == _MOST_SHOWN + 1:
         click.echo("… there are more rows with faults: --format json lists all of them", err=True)
-
-
-class _Paced:
-    """Prints progress, but no more than a line in some seconds."""
-
-    def __init__(self, total: int) -> None:
-        self._total, self._reported = total, time.monotonic()
-        self.now = output_of.progress()
-
-    def __call__(self, done: _Done) -> None:
-        if time.monotonic() - self._reported > _REPORT_SECONDS:
-            self._reported = time.monotonic()
-            looked_at = done.archives + len(done.failed)
-            failed = f", {len(done.failed)} with faults" if done.failed else ""
-            self.now(f"{looked_at} of {self._total}, {done.size / 1e9:.1f} GB written{failed}")
 
 
 def _report(done: _Done, folder: Path, seconds: float) -> None:

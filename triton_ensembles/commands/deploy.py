@@ -1,7 +1,7 @@
 """The command ``deploy``. Boto3 follows AWS_ENDPOINT_URL, so it works with the local endpoint as with AWS."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import click
 
@@ -16,7 +16,8 @@ from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER, image_uri
 from triton_ensembles.deploy.placement import INSTANCES, chosen_image, chosen_instance, refuse_own_server
 from triton_ensembles.deploy.price import cost, known_price
-from triton_ensembles.deploy.stored import is_uploaded, stored_archives
+from triton_ensembles.deploy.stored import stored_archives
+from triton_ensembles.deploy.uploads import missing_archives
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.sagemaker_variables import (
@@ -135,12 +136,11 @@ def deploy(
     uri = host.image_for(chosen, target, aws.region, instance)
     if uri == PIP_SERVER and aws.is_amazon:
         refuse_own_server(chosen)
-    destination = Destination(target, instance, "" if uri == PIP_SERVER else uri)
-    if only:
-        destination = replace(destination, single=single_model(variables))
+    image, single = "" if uri == PIP_SERVER else uri, single_model(variables) if only else None
+    destination = Destination(target, instance, image, single=single)
     _refuse_variables(variables, destination)
     click.echo(f"check: {refuse_faulty(chosen, destination)}")
-    if uri != PIP_SERVER and not destination.image_names_release:
+    if image and not destination.image_names_release:
         click.echo(f"note: the image {uri} names no release, so the archives were not checked against its content")
     _refuse_missing(aws, folder, chosen, alone=sent.single)
     if namespace is not None:
@@ -150,16 +150,9 @@ def deploy(
         variables = {ADDITIONAL_ARGS: "--disable-auto-complete-config"} | variables
     if only:
         variables = named_in(variables, only.repository, destination)
+    url, weights = f"{folder.url}{only.key if only else ''}", common_weights(chosen)
     desired = DesiredEndpoint(
-        place.endpoint,
-        host.role,
-        uri,
-        instance,
-        host.count,
-        f"{folder.url}{only.key}" if only else folder.url,
-        common_weights(chosen),
-        cache,
-        variables,
+        place.endpoint, host.role, uri, instance, host.count, url, weights, cache=cache, environment=variables
     )
     _announce(desired, aws)
     if not dry_run:
@@ -187,11 +180,10 @@ def _refuse_variables(variables: Mapping[str, str], destination: Destination) ->
 
 
 def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive], *, alone: bool) -> None:
+    if missing := missing_archives(aws, place, archives, lambda _: None):
+        cure = f"run upload{' --single' if alone else ''} first"
+        raise EnsembleError(f"{place.url} does not contain {', '.join(each.key for each in missing)}", cure=cure)
     with aws_errors(f"list {place.url}"):
-        missing = [archive.key for archive in archives if not is_uploaded(aws, place, archive)]
-        if missing:
-            cure = f"run upload{' --single' if alone else ''} first"
-            raise EnsembleError(f"{place.url} does not contain {', '.join(missing)}", cure=cure)
         unchecked = len(stored_archives(aws, place).keys() - {archive.key for archive in archives})
     if unchecked and not alone:
         click.echo(f"note: other archives under {place.url}, served too and not checked now: {unchecked}")

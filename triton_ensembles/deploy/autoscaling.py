@@ -1,5 +1,6 @@
 """The number of an endpoint's instances, scaled by Application Auto Scaling."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -42,12 +43,7 @@ class ScalingPolicy:
     scale_out_cooldown: int = 200
 
     def __str__(self) -> str:
-        metric = {
-            Metric.GPU: f"GPUUtilization at {self.target:g} %",
-            Metric.INVOCATIONS: f"SageMakerVariantInvocationsPerInstance at {self.target:g} per minute",
-        }[self.metric]
-        cooldown = f"cooldown {self.scale_in_cooldown} s in, {self.scale_out_cooldown} s out"
-        return f"{self.least} to {self.most} instances, {metric}; {cooldown}"
+        return f"{self.least} to {self.most} instances, {_described(self.configuration(''))}"
 
     def configuration(self, endpoint: str) -> dict[str, Any]:
         """PutScalingPolicy's TargetTrackingScalingPolicyConfiguration."""
@@ -129,12 +125,16 @@ def describe_scaling(aws: Aws, endpoint: str, variant: str) -> list[str]:
         f"{scalable['MinCapacity']} to {scalable['MaxCapacity']} instances" for scalable in described["ScalableTargets"]
     ]
     for policy in aws.scaling.describe_scaling_policies(**target)["ScalingPolicies"]:
-        tracking = policy["TargetTrackingScalingPolicyConfiguration"]
-        predefined, custom = (tracking.get(f"{kind}MetricSpecification", {}) for kind in ("Predefined", "Customized"))
-        metric = predefined.get("PredefinedMetricType") or custom.get("MetricName")
-        cooldown = f"cooldown {tracking.get('ScaleInCooldown')} s in, {tracking.get('ScaleOutCooldown')} s out"
-        lines.append(f"{policy['PolicyName']}: {metric} at {tracking['TargetValue']:g}, {cooldown}")
+        lines.append(f"{policy['PolicyName']}: {_described(policy['TargetTrackingScalingPolicyConfiguration'])}")
     return lines
+
+
+def _described(tracking: Mapping[str, Any]) -> str:
+    """Describe a TargetTrackingScalingPolicyConfiguration."""
+    predefined, custom = (tracking.get(f"{kind}MetricSpecification", {}) for kind in ("Predefined", "Customized"))
+    metric = predefined.get("PredefinedMetricType") or custom.get("MetricName")
+    cooldown = f"cooldown {tracking.get('ScaleInCooldown')} s in, {tracking.get('ScaleOutCooldown')} s out"
+    return f"{metric} at {tracking['TargetValue']:g}, {cooldown}"
 
 
 def _target(endpoint: str, variant: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from botocore.exceptions import ClientError
 
@@ -72,11 +73,15 @@ def ensure_bucket(aws: Aws, bucket: str, progress: Progress, created: Callable[[
         raise
     progress(f"creating the bucket {bucket} in {aws.region}")
     created(partial(aws.s3.delete_bucket, Bucket=bucket))
-    # S3's API refuses us-east-1 as a location, which is its default.
-    more = {} if aws.region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": aws.region}}
-    aws.s3.create_bucket(Bucket=bucket, **more)
+    create_bucket(aws.s3, bucket, aws.region)
     aws.s3.get_waiter("bucket_exists").wait(Bucket=bucket, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
     aws.s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": write_tags()})
+
+
+def create_bucket(s3: Any, bucket: str, region: str) -> None:
+    """Create the bucket. S3's API refuses us-east-1 as a location, which is its default."""
+    more = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+    s3.create_bucket(Bucket=bucket, **more)
 
 
 def delete_bucket(aws: Aws, bucket: str, progress: Progress) -> int:

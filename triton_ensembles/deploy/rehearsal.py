@@ -86,8 +86,9 @@ def variables_alone(archives: Sequence[Path], variables: Mapping[str, str], imag
 
 def fill_bucket(s3: Any, bucket: str, region: str, archives: Mapping[str, Path]) -> None:
     """Create the bucket, and upload the archives by their keys."""
-    elsewhere = {"CreateBucketConfiguration": {"LocationConstraint": region}}
-    s3.create_bucket(Bucket=bucket, **({} if region == "us-east-1" else elsewhere))
+    from triton_ensembles.deploy.bucket import create_bucket
+
+    create_bucket(s3, bucket, region)
     for key, archive in archives.items():
         s3.upload_file(str(archive), bucket, key)
 

@@ -6,7 +6,6 @@ manager deletes the parts of what it cannot complete.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,13 +16,12 @@ from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix, ensure_bucket
 from triton_ensembles.deploy.stored import is_uploaded, metadata_of
-from triton_ensembles.ground.progress import Progress
+from triton_ensembles.ground.progress import Paced, Progress
 
 _AT_ONCE = 8  # requests; botocore keeps ten connections
 _PART = 8 << 20  # bytes of a part: boto3's own default
 # "classic": what awscrt would send on some machines instead reports no progress of parts.
 _TRANSFERS = TransferConfig(_PART, _AT_ONCE, _PART, preferred_transfer_client="classic")
-_REPORT_SECONDS = 2.0
 
 
 def missing_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress: Progress) -> list[Archive]:
@@ -86,16 +84,13 @@ class _Sent:
     """Counts the bytes that were sent, and says so from time to time."""
 
     def __init__(self, total: int, progress: Progress) -> None:
-        self._total, self._progress = total, progress
-        self._sent, self._reported = 0, time.monotonic()
+        self._sent, self._total, self._say = 0, total, Paced(progress)
         self._lock = threading.Lock()
 
     def note(self, size: int) -> None:
         with self._lock:
             self._sent += size
-            if time.monotonic() - self._reported >= _REPORT_SECONDS:
-                self._reported = time.monotonic()
-                self._progress(f"sent {self._sent / 1e6:.1f} of {max(self._total, self._sent) / 1e6:.1f} MB")
+            self._say(lambda: f"sent {self._sent / 1e6:.1f} of {max(self._total, self._sent) / 1e6:.1f} MB")
 
 
 def _has_objects(aws: Aws, bucket: str) -> bool:

@@ -11,6 +11,7 @@ from triton_ensembles.archive.clone_texts import Changes
 from triton_ensembles.archive.clones import Original
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_text
 from triton_ensembles.building.variants.fused_steps import steps_of
+from triton_ensembles.building.variants.own_files import reading
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.checker import report_on
@@ -60,10 +61,8 @@ class Checks:
 
     def refuse_faults(self, changes: Changes, path: Path) -> None:
         """Raises :class:`EnsembleError` with the errors of the archive that would be at ``path``, if it has any."""
-        try:
+        with reading():
             own = {inner: _entry(inner, file.path, file.size) for inner, file in changes.files.items()}
-        except OSError as error:
-            raise EnsembleError(f"this cannot be read: {error.strerror}", path=error.filename) from error
         visible = (own, changes.parameters, changes.left_out)
         if visible in self._clean:
             return

@@ -11,7 +11,7 @@ from pathlib import Path
 from triton_ensembles.archive.clone_texts import Changes, Replacement
 from triton_ensembles.archive.clones import Original, read_original
 from triton_ensembles.building.variants.archive_places import ArchivePlaces
-from triton_ensembles.building.variants.own_files import own_files
+from triton_ensembles.building.variants.own_files import own_files, reading
 from triton_ensembles.building.variants.table import Row, Table, table_of
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import digest, file_digest, parse_json, remove_abandoned, write_file
@@ -83,12 +83,13 @@ class _Writer:
             if row.fault:
                 raise EnsembleError(row.fault)
             self._original.refuse_itself(path)
-            files = self._files(row)
+            with reading():
+                files = self._files(row)
+                stamps = {inner: _stamp(file) for inner, file in files.items()}
             parameters: dict[str, dict[str, str]] = {}
             for column, value in row.parameters.items():
                 step, key = self._columns[column]
                 parameters.setdefault(step, {})[key] = value
-            stamps = {inner: _stamp(file) for inner, file in files.items()}
             inputs = digest([*self._common, row.name, stamps, parameters])
             current = path.exists() and self._state.get(row.name) == [inputs, _stamp(path)]
             if not current:
@@ -105,10 +106,8 @@ class _Writer:
     def _write(
         self, name: str, files: Mapping[str, Path], parameters: Mapping[str, Mapping[str, str]], path: Path
     ) -> None:
-        try:
+        with reading():
             own = {inner: Replacement(file, file.stat().st_size, file_digest(file)) for inner, file in files.items()}
-        except OSError as error:
-            raise EnsembleError(f"this cannot be read: {error.strerror}", path=error.filename) from error
         changes = Changes(name, own, parameters, self._places.left_out(own))
         if self._checks and (files or parameters):
             self._checks.refuse_faults(changes, path)
@@ -117,14 +116,12 @@ class _Writer:
     def _files(self, row: Row) -> dict[str, Path]:
         """The files of a row by the path in the archive of what they replace. Raises :class:`EnsembleError`."""
         files: dict[str, Path] = {}
-        for inner, file in own_files(row.files, self._table.path) if row.files else ():
+        own = own_files(row.files, self._table.path) if row.files else {}
+        for inner, file in own.items():
             path = self._places.file(inner)
             if path in files:
                 raise EnsembleError(f"{inner!r} is there twice, also with the step's whole name", cure="remove one")
             files[path] = file
-        if row.files and not files:
-            message = f"there is no file in {row.files!r}"
-            raise EnsembleError(message, cure="put the files there, in folders as those of the archive")
         return files
 
     def _path(self, row: Row) -> Path:

@@ -83,7 +83,7 @@ class Sent:
 
 
 def project_archives(target: str) -> list[Path]:
-    """Return the archives in dist/TARGET that the project's ensembles make. Raises :class:`EnsembleError`: there are none."""
+    """Return the archives in dist/TARGET of the project's ensembles. Raises :class:`EnsembleError`: there are none."""
     places = options.current_places()
     return find_archives(places.dist / target, [folder.name for folder in find_ensembles(places.ensembles)])
 
