@@ -20,10 +20,9 @@ import triton_python_backend_utils as pb_utils
 class TritonPythonModel:
     def initialize(self, args):
         config = json.loads(args["model_config"])
-        batching = config["dynamic_batching"]
-        self.seconds = 0.002 if 4 in batching["preferred_batch_size"] else 0.04
+        self.seconds = 0.002 if config["instance_group"][0]["count"] == 2 else 0.04
         self.added = 1 if config["max_batch_size"] == 8 else 2
-        if int(batching["max_queue_delay_microseconds"]):
+        if int(config["dynamic_batching"]["max_queue_delay_microseconds"]):
             raise RuntimeError("no delay is allowed here")
 
     def execute(self, requests):
@@ -49,7 +48,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([NAME], "there is no goal: give --p99 TIME, --throughput NUMBER, or both"),
+        ([NAME], "there is no goal: give --p99 TIME or --throughput NUMBER"),
+        ([NAME, "--p99", "5ms", "--throughput", "9"], "give --p99 TIME or --throughput NUMBER, one of them"),
         ([NAME, "--p99", "0"], "'0' is not a time above 0 such as 50ms or 1.5s"),
         ([NAME, "--p99", "50"], "'50' is not a time above 0"),
         ([NAME, "--throughput", "nan"], "is not a number above 0"),
@@ -72,21 +72,21 @@ def test_a_search_finds_what_is_faster_and_writes_it(project: Path, tmp_path: Pa
     """Otherwise tune reports settings that it did not measure, or that change the answers, or destroys files."""
     config = project / "ensembles" / NAME / "first" / "config.pbtxt"
     before = config.read_bytes()
-    kept = [word for name in ("instances", "second.queue_delay_us") for word in ("--keep", name)]
-    kept += ["--keep", "second.preferred_batch_size", "--keep", "second.max_batch_size"]
+    others = ("second.instances", "second.queue_delay_us", "second.max_batch_size")
+    kept = [word for name in others for word in ("--keep", name)]
     goal = ["--p99", "20s", "--minutes", "9", "--seconds", "0.3", "--concurrency", "2"]
     arguments = [*goal, *kept, "--write", "--format", "json", "--output", tmp_path]
     result = run_in(project, "tune", NAME, *arguments)
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
 
-    assert found["best"]["settings"] == {"first.preferred_batch_size": 4}
+    assert found["best"]["settings"] == {"first.instances": 2}
     assert found["final"]["ratio"] > 1 and found["final"]["ratio_of"] == "throughput"
     assert found["written"] == [str(config)]
     after = config.read_bytes()
-    assert after == before.replace(b"dynamic_batching { }", b"dynamic_batching { preferred_batch_size: [ 4 ] }")
+    assert after == before.replace(b"count: 1", b"count: 2")
     assert after.startswith(b"# ours\r\n")
-    assert "+dynamic_batching { preferred_batch_size: [ 4 ] }" in found["diff"].splitlines()
+    assert any(line.startswith("+instance_group [ { count: 2") for line in found["diff"].splitlines())
 
     dropped = {json.dumps(each["settings"]): each["reason"] for each in found["dropped"]}
     slow = [reason for settings, reason in dropped.items() if "queue_delay_us" in settings]

@@ -81,7 +81,6 @@ def tune(
     \b
       tune bert_trt --p99 50ms                      the most throughput at a p99 of at most 50 ms
       tune bert_trt --throughput 300                the least p99 at 300 inferences/s or more
-      tune bert_trt --p99 50ms --throughput 300     until both are met
       tune bert_trt --p99 50ms --keep engine        in the same precision and engine
 
     Instances, threads, batching, queue delay, engine and precision of its steps, one after the other,
@@ -91,8 +90,8 @@ def tune(
 
     --format json: {what NAME.json holds, "written": [path]}
     """
-    if goal == Goal():
-        raise click.UsageError("there is no goal: give --p99 TIME, --throughput NUMBER, or both")
+    if (goal.p99_ms is None) == (goal.throughput is None):
+        raise click.UsageError("there is no goal: give --p99 TIME or --throughput NUMBER, one of them")
     served = chosen_target.served_here()
     places = options.current_places()
     (folder,) = choose(places.ensembles, [name])

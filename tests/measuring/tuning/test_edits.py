@@ -17,7 +17,6 @@ from triton_ensembles.triton.targets import CPU, fused
 
 COUNT: FieldPath = ("instance_group", 0, "count")
 DELAY: FieldPath = ("dynamic_batching", "max_queue_delay_microseconds")
-SIZES: FieldPath = ("dynamic_batching", "preferred_batch_size")
 ROWS: FieldPath = ("max_batch_size",)
 PARAMETER: FieldPath = ("parameters", "t", "value", "string_value")
 
@@ -33,7 +32,6 @@ CONFIGS: list[tuple[str, FieldPath, Scalar, str, str]] = [
     ("dynamic_batching {\r\n  # none\r\n}\r\n", DELAY, 9, "none", f"none\r\n  {QUEUE}: 9"),
     ("dynamic_batching: < preserve_ordering: true >", DELAY, 9, "true", f"true {QUEUE}: 9"),
     ('name: "a"', DELAY, 5, '"a"', f'"a"\ndynamic_batching {{\n  {QUEUE}: 5\n}}\n'),
-    ("dynamic_batching { preferred_batch_size: [ 4, 8 ] }", SIZES, (16,), "4, 8", "16"),
     ("instance_group [ { count: 1 kind: KIND_CPU } ]", COUNT, 2, "1", "2"),
     ("instance_group { kind: KIND_CPU }", COUNT, 2, "CPU", "CPU count: 2"),
     ("instance_group [\n  {\n    kind: KIND_CPU\n  }\n]\n", COUNT, 3, "CPU", "CPU\n    count: 3"),
@@ -154,7 +152,6 @@ def test_bf16_needs_answers_to_compare() -> None:
         ("dali_inception", {"dali.threads": 2}, '    string_value: "2"'),
         ("resnet_pytorch", {"resnet.INFERENCE_MODE": "false"}, '|[parameters.resnet]|INFERENCE_MODE = "false"'),
         ("resnet_pytorch", {"resnet.queue_delay_us": 500}, "  max_queue_delay_microseconds: 500"),
-        ("resnet_pytorch", {"resnet.preferred_batch_size": 8}, "  preferred_batch_size: [ 8 ]"),
     ],
 )
 def test_each_setting_is_written_where_it_belongs(ensemble: str, changes: dict[str, Value], added: str) -> None:

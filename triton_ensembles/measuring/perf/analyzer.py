@@ -4,8 +4,9 @@ import csv
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
+from statistics import median
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import SETUP
@@ -43,6 +44,16 @@ class ClientTimes:
     avg_ms: float
     send_ms: float
     recv_ms: float
+
+    def __str__(self) -> str:
+        latency = f"p50 {self.p50_ms:.1f} ms, p99 {self.p99_ms:.1f} ms"
+        return f"{self.throughput:.1f} inferences/s, {latency} at concurrency {self.concurrency}"
+
+
+def median_times(measured: Sequence[ClientTimes]) -> ClientTimes:
+    """The medians of several measurements at one concurrency."""
+    _, *columns = zip(*map(astuple, measured), strict=True)
+    return ClientTimes(measured[0].concurrency, *map(median, columns))
 
 
 def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit_seconds: float) -> None:

@@ -134,7 +134,7 @@ def _sweep(
     for concurrency in concurrencies:
         points.append(_point(generator, client, count, concurrency, needed, progress))
         needed = points[-1].seconds  # the next concurrency is not faster
-        progress(f"[{name}] {points[-1].summary()}")
+        progress(f"[{name}] {points[-1].client}")
     return Report(
         name=name,
         target=str(manifest.get("target", "unknown")),

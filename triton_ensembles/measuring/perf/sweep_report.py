@@ -43,14 +43,6 @@ class Point:
         inside = sum((step.queue_ms or 0.0) + step.compute_ms for step in self.steps)
         return max(0.0, self.client.avg_ms - (self.queue_ms or 0.0) - inside)
 
-    def summary(self) -> str:
-        """Return a line for the terminal."""
-        client = self.client
-        return (
-            f"concurrency {client.concurrency:3}: {client.throughput:7.1f} inferences/s, "
-            f"p50 {client.p50_ms:.1f} ms, p99 {client.p99_ms:.1f} ms"
-        )
-
 
 @dataclass(frozen=True)
 class Conditions:

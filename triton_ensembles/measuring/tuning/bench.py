@@ -14,11 +14,11 @@ from triton_ensembles.measuring.perf.analyzer import ClientTimes
 from triton_ensembles.measuring.perf.inputs import inputs_for
 from triton_ensembles.measuring.perf.load_generator import LoadGenerator, in_windows
 from triton_ensembles.measuring.perf.sweep import Load
-from triton_ensembles.measuring.tuning.goal import Point
 from triton_ensembles.measuring.tuning.same_answers import Row, answers, difference
 from triton_ensembles.measuring.tuning.search import Budget, RejectedError
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate
 from triton_ensembles.measuring.tuning.variants import Variants
+from triton_ensembles.probing.load import LostError, load
 from triton_ensembles.project.examples.folder import Examples
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.server_command import Reach
@@ -80,9 +80,9 @@ class ServedBench:
                 config = client.get_model_config(name)
                 if self.compared:
                     self._compare(client, name, candidate, batched=int(config.get("max_batch_size", 0)) > 0)
-            load = self._requests
-            inputs = inputs_for(config, self._examples, load.batch, self._scratch, load.user)
-            generator = LoadGenerator(self.server, self._scratch, name, load.protocol, load.batch, inputs)
+            sent = self._requests
+            inputs = inputs_for(config, self._examples, sent.batch, self._scratch, sent.user)
+            generator = LoadGenerator(self.server, self._scratch, name, sent.protocol, sent.batch, inputs)
             generator.warm_up(_AT_ONCE, max(2 * _AT_ONCE, inputs.entries), self._limit())
         except (InferenceServerException, OSError, EnsembleError) as error:
             raise self._rejected(error, "it does not answer") from error
@@ -102,7 +102,7 @@ class ServedBench:
             ):
                 time.sleep(0.05)
 
-    def measure(self, candidate: Candidate, concurrency: int) -> Point:
+    def measure(self, candidate: Candidate, concurrency: int) -> ClientTimes:
         """Run perf_analyzer once. Raises :class:`RejectedError`: requests failed, or the server ended."""
         if candidate not in self._generators:  # the server ended meanwhile
             self.load(candidate)
@@ -115,16 +115,15 @@ class ServedBench:
             times, self.seconds = in_windows(measure, self.seconds, self._progress, LONGEST_WINDOW)
         except (EnsembleError, OSError) as error:
             raise self._rejected(error, "it failed under load") from error
-        return Point(concurrency, times.throughput, times.p50_ms, times.p99_ms)
+        return times
 
     def _load(self, name: str) -> None:
-        start = self._log.stat().st_size
         try:
-            with self._client(self._limit(_LONGEST_LOAD)) as client:
-                client.load_model(name)
-        except (InferenceServerException, OSError) as error:
-            reasons = "; ".join(self.server.reasons(start)) or str(error)
-            raise self._rejected(error, "it does not load", reasons) from error
+            reason = load(self.server, name, self._variants.repository / name, self._limit(_LONGEST_LOAD))
+        except LostError as error:
+            raise self._rejected(error, "it does not load") from error
+        if reason:
+            raise RejectedError(f"it does not load: {' '.join(reason.split())}")
 
     def _compare(self, client: http.InferenceServerClient, name: str, candidate: Candidate, *, batched: bool) -> None:
         outputs = answers(client, name, self._rows, batched=batched)
@@ -139,15 +138,14 @@ class ServedBench:
         else:
             self._present = outputs
 
-    def _rejected(self, error: Exception, failure: str, reason: str = "") -> RejectedError:
-        """The rejection for an error; a server that ended with it is started again."""
-        ended = not self.server.alive() or self.server.crashed()
-        stuck = isinstance(error, OSError | TimeoutError) or "timed out" in str(error)
-        if ended or stuck:
+    def _rejected(self, error: Exception, failure: str) -> RejectedError:
+        """The rejection for an error; a server that ended or hangs with it is started again."""
+        ended = self.server.crashed()
+        if ended or isinstance(error, OSError | LostError) or "timed out" in str(error):
             self._progress("tritonserver is started again")
             self._running.close()
             self._start()
-        text = reason or (error.headline if isinstance(error, EnsembleError) else str(error))
+        text = error.headline if isinstance(error, EnsembleError) else str(error)
         return RejectedError(f"{failure}: {'tritonserver ended: ' if ended else ''}{' '.join(text.split())}")
 
     def _start(self) -> None:

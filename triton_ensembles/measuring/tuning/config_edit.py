@@ -14,7 +14,7 @@ from triton_ensembles.triton.model_config import ModelConfig, parse_config
 FieldPath = tuple[str | int, ...]
 """Names of fields and, after a repeated one, the index, after a map the key: ``("instance_group", 0, "count")``,
 ``("parameters", "num_threads", "value", "string_value")``."""
-Scalar = str | int | tuple[int, ...]
+Scalar = str | int
 _MAP = "parameters"
 
 
@@ -51,11 +51,7 @@ def _assign(message: Message, path: FieldPath, value: Scalar) -> None:
             owner = owner[part]
         elif not (part == "value" and path[0] == _MAP):
             owner = getattr(owner, part)
-    if isinstance(value, tuple):
-        del getattr(owner, str(path[-1]))[:]
-        getattr(owner, str(path[-1])).extend(value)
-    else:
-        setattr(owner, str(path[-1]), value)
+    setattr(owner, str(path[-1]), value)
 
 
 def _with_field(text: str, path: FieldPath, value: Scalar) -> str:
@@ -102,8 +98,6 @@ def _lines(path: FieldPath, value: Scalar) -> list[str]:
 
 
 def _scalar(value: Scalar) -> str:
-    if isinstance(value, tuple):
-        return f"[ {', '.join(map(str, value))} ]"
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return str(value)

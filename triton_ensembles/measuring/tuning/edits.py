@@ -26,7 +26,6 @@ _LONGEST = 16 << 20  # bytes
 _FIELDS: dict[str, FieldPath] = {
     "instances": ("instance_group", 0, "count"),
     "queue_delay_us": ("dynamic_batching", "max_queue_delay_microseconds"),
-    "preferred_batch_size": ("dynamic_batching", "preferred_batch_size"),
 }
 _Edit = tuple[Path, FieldPath, Scalar]
 
@@ -97,9 +96,7 @@ class Files:
         elif setting.key in SWITCHES:
             yield self._parameter(step, setting.key, str(value))
         else:
-            number = _integer(value)
-            is_list = setting.key == "preferred_batch_size"
-            yield self._config(step), _FIELDS.get(setting.key, (setting.key,)), (number,) if is_list else number
+            yield self._config(step), _FIELDS.get(setting.key, (setting.key,)), _integer(value)
 
     def _engine(self, step: str, value: str, candidate: Candidate) -> Iterator[_Edit]:
         backend, precision = value.split()

@@ -7,7 +7,6 @@ They follow from the ensemble: its steps, their backends and their files. What e
     threads               of each instance: the parameter of its backend; 0 leaves it to the backend
     INFERENCE_MODE …      "true" or "false": the switches of PyTorch that matter on the CPU (pytorch/parameters.py)
     queue_delay_us        max_queue_delay_microseconds; None is a step without dynamic_batching
-    preferred_batch_size  the one preferred size; None leaves it at max_batch_size
     max_batch_size        of a step, never less than the ensemble's
 """
 
@@ -67,7 +66,7 @@ class Knobs:
             *self._carried(self._delay(), "queue_delay_us"),
         ]
         if not self._plan.target.fuses:
-            settings += [setting for step in self._steps for setting in (*self._preferred(step), *self._rows(step))]
+            settings += [setting for step in self._steps for setting in self._rows(step)]
         return settings
 
     def _carried(self, settings: Iterator[Setting], key: str) -> list[Setting]:
@@ -152,19 +151,6 @@ class Knobs:
                 continue  # it would change the runs of the step, which are as in the drawn form
             values: set[Value] = {*self._delays, *([present] if batches else [])}
             yield Setting(step, "queue_delay_us", (*([] if batches else [None]), *_scale(values)), present)
-
-    def _preferred(self, step: str) -> Iterator[Setting]:
-        config = self._plan.configs[step]
-        if not config.HasField("dynamic_batching") or not config.max_batch_size:
-            return
-        sizes = list(config.dynamic_batching.preferred_batch_size)
-        if len(sizes) > 1:
-            self.notes.append(f"{step}: its preferred batch sizes {sizes} stay as they are")
-            return
-        present: Value = sizes[0] if sizes else None
-        powers: set[Value] = {size for size in (4, 8, 16, 32, 64) if size < config.max_batch_size}
-        values = _scale(powers | {present} - {None})
-        yield Setting(step, "preferred_batch_size", (*values, None) if present is None else values, present)
 
     def _rows(self, step: str) -> Iterator[Setting]:
         """More rows than the ensemble takes let the step join several requests of that size."""

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Protocol
 
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.measuring.tuning.goal import Goal, Point
+from triton_ensembles.measuring.perf.analyzer import ClientTimes
+from triton_ensembles.measuring.tuning.goal import Goal, ratio
 from triton_ensembles.measuring.tuning.records import Duel, Records
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate, Setting
 
@@ -49,8 +50,6 @@ HOPELESS = 0.9  # of the best candidate's, at its concurrency: not measured any 
 LEAST_GAIN = 1.03
 MOST_ROUNDS, LOST_AT = 5, 2  # rounds of a duel; with this many lost it is over
 FINAL_ROUNDS = 5
-SETTLING = 4  # measurements that choose the concurrencies for them
-MET_ROUNDS = 3  # before a goal counts as met
 
 
 def rungs(most: int) -> tuple[int, ...]:
@@ -60,17 +59,17 @@ def rungs(most: int) -> tuple[int, ...]:
     return tuple(sorted(step for step in {*octaves, *between, most} if step <= most))
 
 
-def climb(measure: Callable[[int], Point], goal: Goal, steps: Sequence[int], first: Point) -> Point:
-    """The best point that is reached from ``first`` in the direction of better ones.
+def climb(measure: Callable[[int], ClientTimes], goal: Goal, steps: Sequence[int], first: ClientTimes) -> ClientTimes:
+    """The best times that are reached from ``first`` in the direction of better ones.
 
     It ends where the direction turns, or at the second step in a row that gains nothing.
     """
     best, direction, lost = first, goal.direction(first), 0
     place = steps.index(first.concurrency) + direction
     while 0 <= place < len(steps) and lost < 2:
-        point = measure(steps[place])
-        best, lost = (point, 0) if goal.score(point) > goal.score(best) else (best, lost + 1)
-        if goal.direction(point) != direction:
+        times = measure(steps[place])
+        best, lost = (times, 0) if goal.score(times) > goal.score(best) else (best, lost + 1)
+        if goal.direction(times) != direction:
             break
         place += direction
     return best
@@ -89,7 +88,7 @@ class Bench(Protocol):
     def release(self, candidate: Candidate) -> None:
         """Free what a candidate takes that will not be measured again soon."""
 
-    def measure(self, candidate: Candidate, concurrency: int) -> Point:
+    def measure(self, candidate: Candidate, concurrency: int) -> ClientTimes:
         """Raises :class:`RejectedError`."""
 
 
@@ -139,7 +138,7 @@ class Search:
         self._point_seconds = self._load_seconds = 0.0  # the longest so far
 
     def run(self) -> Outcome:
-        """Search until nothing is better, the goal is met, the budget is spent, or a signal interrupts it.
+        """Search until nothing is better, the budget is spent, or a signal interrupts it.
 
         Raises:
             RejectedError: the present settings cannot be measured.
@@ -150,8 +149,8 @@ class Search:
         try:
             try:
                 self._begin()
-                if not self._descend():
-                    ended = "the goal is met"
+                while any([self._improve(setting) for setting in self._settings]):  # noqa: C419 - all of them
+                    pass
             except BudgetSpentError:
                 ended = "the time is over"
             challenger = self._best
@@ -176,32 +175,9 @@ class Search:
         if not self._goal.holds(best):
             self._say(f"the present settings do not reach {self._goal}; the search goes for what comes nearest")
 
-    def _descend(self) -> bool:
-        """Return whether no neighbor of the best is better; otherwise the goal is met."""
-        if self._is_met(PRESENT):
-            return False
-        improved = True
-        while improved:
-            improved = False
-            for setting in self._settings:
-                if self._improve(setting):
-                    improved = True
-                    if self._is_met(self._best):
-                        return False
-        return True
-
-    def _next_of_present(self, concurrency: int) -> Point:
+    def _next_of_present(self, concurrency: int) -> ClientTimes:
         self._budget.demand(self._point_seconds)
         return self._measure(PRESENT, concurrency)
-
-    def _is_met(self, candidate: Candidate) -> bool:
-        """Return whether the goal is met by the median of several rounds."""
-        while met := [trial for trial in self.records.of(candidate) if self._goal.is_met(trial.point)]:
-            if met[0].rounds >= MET_ROUNDS:
-                return True
-            self._demand(self._point_seconds)
-            self._measure(candidate, met[0].point.concurrency)
-        return False
 
     def _improve(self, setting: Setting) -> bool:
         """Try values of one setting; the best then has the one that won, if one did."""
@@ -237,7 +213,7 @@ class Search:
         first = self._measure(candidate, self._concurrency)
         best = self._measure(self._best, self._concurrency)
         top = first
-        hopeless = self._goal.ratio(first, best, holds=self._goal.holds(best)) < HOPELESS
+        hopeless = ratio(first, best, throughput=self._goal.counts_throughput(holds=self._goal.holds(best))) < HOPELESS
         if not hopeless or first.p99_ms <= best.p99_ms:
             top = climb(partial(self._measure_in_time, candidate), self._goal, self._rungs, first)
         better = self._goal.score(top) > self._goal.score(best)
@@ -245,64 +221,43 @@ class Search:
         return better
 
     def _wins(self, candidate: Candidate) -> bool:
-        """A duel with the best; if the latency was out of bounds, another one rung lower."""
-        concurrency = self.records.best_concurrency(candidate, self._goal)
-        if all(trial.point.concurrency != concurrency for trial in self.records.of(self._best)):
-            self._measure_in_time(self._best, concurrency)  # so that not the concurrency alone wins
-        self._concurrency = self.records.best_concurrency(self._best, self._goal)
-        for _ in range(2):
-            duel = self._duel(candidate, concurrency)
-            rounds = f"{duel.wins} of {len(duel.points)} rounds won"
-            won = duel.losses < LOST_AT and duel.gain >= LEAST_GAIN
-            self._say(f"{candidate}: {duel.ratio:.2f} times the best so far, {rounds}{': kept' if won else ''}")
-            if won:
-                return True
-            lower = self._rungs[max(0, self._rungs.index(concurrency) - 1)]
-            if duel.gain or self._goal.p99_ms is None or lower == concurrency:
-                break
-            concurrency = lower
-        return False
+        """Return whether the candidate wins rounds in turn with the best. They end early when it is decided."""
 
-    def _duel(self, candidate: Candidate, concurrency: int) -> Duel:
-        """Rounds of the candidate and the best in turn; it ends early when it is decided."""
-        duel = Duel(self._goal)
-        while len(duel.points) < MOST_ROUNDS and duel.losses < LOST_AT and duel.wins < MOST_ROUNDS - LOST_AT + 1:
+        def is_open(duel: Duel) -> bool:
+            decided = duel.losses >= LOST_AT or duel.wins > MOST_ROUNDS - LOST_AT
+            if decided or len(duel.rounds) == MOST_ROUNDS:
+                return False
             self._demand(2 * self._point_seconds)
-            duel.add(self._measure(candidate, concurrency), self._measure(self._best, self._concurrency))
-        return duel
+            return True
+
+        concurrency = self.records.best_concurrency(candidate, self._goal)
+        if all(trial.times.concurrency != concurrency for trial in self.records.of(self._best)):
+            self._measure_in_time(self._best, concurrency)  # so that not the concurrency alone wins
+        duel = self._rounds(candidate, self._best, is_open)
+        won = duel.losses < LOST_AT and duel.gain >= LEAST_GAIN
+        rounds = f"{duel.wins} of {len(duel.rounds)} rounds won"
+        self._say(f"{candidate}: {duel.ratio:.2f} times the best so far, {rounds}{': kept' if won else ''}")
+        return won
 
     def _final(self) -> Duel | None:
-        """Rounds of the best and the present settings in turn, as many as there is time for.
+        """Rounds of the best and the present settings in turn, as many as there is time for."""
 
-        They are repeated, with other concurrencies, if the medians of all rounds say that these are better.
-        """
-        duel = None
-        for candidate in (PRESENT, self._best):
-            self._settle(candidate)
-        for _ in range(2):
-            ours, theirs = (self.records.best_concurrency(candidate, self._goal) for candidate in (self._best, PRESENT))
-            if duel and (ours, theirs) == (duel.points[0].concurrency, duel.references[0].concurrency):
-                break
-            self._say(f"the best ({self._best}) against the present settings, {FINAL_ROUNDS} rounds")
-            again = self._rounds(ours, theirs)
-            duel = again if len(again.points) >= (len(duel.points) if duel else 1) else duel
-        return duel
+        def is_open(duel: Duel) -> bool:
+            return len(duel.rounds) < FINAL_ROUNDS and self._budget.left >= 2 * self._point_seconds
 
-    def _settle(self, candidate: Candidate) -> None:
-        """Measure the concurrencies beside the best one, so that the final rounds are at the right one for each."""
-        place = self._rungs.index(self.records.best_concurrency(candidate, self._goal))
-        known = {trial.point.concurrency for trial in self.records.of(candidate)}
-        for concurrency in self._rungs[max(0, place - 1) : place + 2]:
-            if concurrency not in known and self._budget.left >= (2 * FINAL_ROUNDS + 1) * self._point_seconds:
-                self._measure(candidate, concurrency)
+        self._say(f"the best ({self._best}) against the present settings, {FINAL_ROUNDS} rounds")
+        duel = self._rounds(self._best, PRESENT, is_open)
+        return duel if duel.rounds else None
 
-    def _rounds(self, ours: int, theirs: int) -> Duel:
+    def _rounds(self, candidate: Candidate, reference: Candidate, is_open: Callable[[Duel], bool]) -> Duel:
+        """Measure two candidates in turn, each at its best concurrency."""
+        ours, theirs = (self.records.best_concurrency(each, self._goal) for each in (candidate, reference))
         duel = Duel(self._goal)
-        while len(duel.points) < FINAL_ROUNDS and self._budget.left >= 2 * self._point_seconds:
-            duel.add(self._measure(self._best, ours), self._measure(PRESENT, theirs))
+        while is_open(duel):
+            duel.rounds.append((self._measure(candidate, ours), self._measure(reference, theirs)))
         return duel
 
-    def _measure_in_time(self, candidate: Candidate, concurrency: int) -> Point:
+    def _measure_in_time(self, candidate: Candidate, concurrency: int) -> ClientTimes:
         self._demand(self._point_seconds)
         return self._measure(candidate, concurrency)
 
@@ -313,13 +268,13 @@ class Search:
         finally:
             self._load_seconds = max(self._load_seconds, self._budget.spent - before)
 
-    def _measure(self, candidate: Candidate, concurrency: int) -> Point:
+    def _measure(self, candidate: Candidate, concurrency: int) -> ClientTimes:
         before = self._budget.spent
-        point = self._bench.measure(candidate, concurrency)
+        times = self._bench.measure(candidate, concurrency)
         self._point_seconds = max(self._point_seconds, self._budget.spent - before)
-        self.records.add(candidate, point)
-        return point
+        self.records.add(candidate, times)
+        return times
 
     def _demand(self, seconds: float) -> None:
         """Raises :class:`BudgetSpentError` if this would leave no time for the final rounds."""
-        self._budget.demand(seconds + (2 * FINAL_ROUNDS + SETTLING) * self._point_seconds)
+        self._budget.demand(seconds + 2 * FINAL_ROUNDS * self._point_seconds)

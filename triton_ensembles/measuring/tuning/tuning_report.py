@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from triton_ensembles.measuring.perf.sweep_report import Conditions, aligned
-from triton_ensembles.measuring.tuning.goal import Goal, median_point
+from triton_ensembles.measuring.tuning.goal import Goal
 from triton_ensembles.measuring.tuning.search import Outcome
 from triton_ensembles.measuring.tuning.space import PRESENT, Setting
 
@@ -30,7 +30,7 @@ class TuningReport(Conditions):
     def document(self) -> dict[str, Any]:
         """The content of NAME.json."""
         outcome, records = self.outcome, self.outcome.records
-        on_front = set(records.front())
+        front = records.front()
         return {
             **{field.name: getattr(self, field.name) for field in fields(Conditions)},
             "minutes": self.minutes,
@@ -44,9 +44,9 @@ class TuningReport(Conditions):
             "trials": [
                 {
                     "settings": trial.candidate.as_dict(),
-                    **asdict(trial.point),
+                    **asdict(trial.times),
                     "rounds": trial.rounds,
-                    "front": trial in on_front,
+                    "front": trial in front,
                 }
                 for trial in records.trials()
             ],
@@ -60,14 +60,14 @@ class TuningReport(Conditions):
         final = self.outcome.final
         if final is None:
             return None
-        counts = "throughput" if self.goal.measures_throughput(final.points) else "p99"
+        ours, theirs = final.medians
         return {
             "settings": self.outcome.challenger.as_dict(),
             "ratio": round(final.ratio, 3),
-            "ratio_of": counts,
+            "ratio_of": "throughput" if final.counts_throughput else "p99",
             "rounds": [round(ratio, 3) for ratio in final.ratios],
-            "settings_median": asdict(median_point(final.points)),
-            "present_median": asdict(median_point(final.references)),
+            "settings_median": asdict(ours),
+            "present_median": asdict(theirs),
         }
 
 
@@ -75,30 +75,26 @@ def tables(report: TuningReport) -> str:
     """The front, and how the best compares with the present settings, for a terminal."""
     outcome, goal = report.outcome, report.goal
     rows = [["concurrency", "inferences/s", "p50 ms", "p99 ms", "rounds", "", "settings"]]
-    for trial in outcome.records.front():
-        point = trial.point
-        numbers = [f"{value:.1f}" for value in (point.throughput, point.p50_ms, point.p99_ms)]
-        numbers.append(str(trial.rounds))
-        rows.append([str(point.concurrency), *numbers, "*" if goal.holds(point) else "", str(trial.candidate)])
-    bound = "the p99" if goal.p99_ms is not None else "the throughput"
+    for candidate, times, rounds in outcome.records.front():
+        numbers = [f"{value:.1f}" for value in (times.throughput, times.p50_ms, times.p99_ms)]
+        mark = "*" if goal.holds(times) else ""
+        rows.append([str(times.concurrency), *numbers, str(rounds), mark, str(candidate)])
     lines = [
         "front of latency against throughput, over all candidates:",
         aligned(rows, last_is_text=True),
-        f"* {bound} is as wanted; medians of that number of rounds",
+        f"* {goal}; medians of that number of rounds",
     ]
     lines += [f"dropped: {candidate}: {reason}" for candidate, reason in outcome.records.dropped.items()]
     return "\n".join([*lines, "", *_verdict(report)])
 
 
 def _verdict(report: TuningReport) -> list[str]:
-    outcome, goal, final = report.outcome, report.goal, report.outcome.final
+    outcome, final = report.outcome, report.outcome.final
     spent = f"{outcome.ended}, after {report.spent_minutes:.1f} of {report.minutes:g} minutes"
-    lines = [f"goal: {goal}; {spent}", f"best: {outcome.best}, at concurrency {outcome.concurrency}"]
+    lines = [f"goal: {report.goal}; {spent}", f"best: {outcome.best}, at concurrency {outcome.concurrency}"]
     if final is not None:
-        held = goal.measures_throughput(final.points)
-        ratio_of = "the throughput of" if held else "as low a p99 as with"
-        ours, theirs = median_point(final.points), median_point(final.references)
-        low, high = min(final.ratios), max(final.ratios)
+        ratio_of = "the throughput of" if final.counts_throughput else "as low a p99 as with"
+        (ours, theirs), low, high = final.medians, min(final.ratios), max(final.ratios)
         lines.append(
             f"{'' if outcome.proven else f'{outcome.challenger}: '}{final.ratio:.2f} times {ratio_of} the present "
             f"settings, {low:.2f} to {high:.2f} in {len(final.ratios)} rounds in turn: {ours.throughput:.1f} "
@@ -106,7 +102,6 @@ def _verdict(report: TuningReport) -> list[str]:
         )
     elif outcome.best != PRESENT:
         lines.append("it was not compared with the present settings in final rounds")
-    own = [trial.point for trial in outcome.records.of(outcome.best)]
-    if not any(goal.reached(point) for point in own):
+    if not any(report.goal.holds(trial.times) for trial in outcome.records.of(outcome.best)):
         lines.append("the goal was not reached")
     return lines
