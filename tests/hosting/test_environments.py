@@ -53,7 +53,6 @@ async def test_a_damaged_environment_makes_later_ones_fail_until_the_server_rest
     host.put("plain.tar.gz", archives.model())
     with pytest.raises(ModelError, match="archive_read_data_block"):
         await host.ask("bad.tar.gz")
-    assert on_disk(host)[1] >= 1, "what it had unpacked stays"
     for _ in range(2):
         await host.model_error("good.tar.gz", "Failed to create environment directory", 400)
     assert await host.ask("plain.tar.gz", 2.0) == [2.0]

@@ -123,7 +123,7 @@ def test_only_one_of_several_threads_stops_a_server(tmp_path: Path) -> None:
         second: Future[None] | None = None
         entered = 0
 
-        def note_environments(self, *, again: bool = True) -> frozenset[Path]:
+        def note_environments(self) -> frozenset[Path]:
             super().note_environments()
             self.entered += 1
             if self.second is not None:

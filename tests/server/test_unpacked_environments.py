@@ -2,20 +2,15 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.hosting import archives
 from triton_ensembles.hosting.environment_sizes import EnvironmentSizes
-from triton_ensembles.server import unpacked_environments
 from triton_ensembles.server.triton_server import TritonServer
 
 MIB = 1 << 20
 
 
-def make_repository(folder: Path, megabytes: int, cut: int | None = None) -> Path:
-    files = archives.with_environment(archives.model(), megabytes=megabytes)
-    files["identity/env.tar.gz"] = files["identity/env.tar.gz"][:cut]
-    return archives.written(files, folder)
+def make_repository(folder: Path, megabytes: int) -> Path:
+    return archives.written(archives.with_environment(archives.model(), megabytes=megabytes), folder)
 
 
 def test_each_server_finds_its_own_and_removes_it_also_when_it_is_killed(tmp_path: Path) -> None:
@@ -30,26 +25,6 @@ def test_each_server_finds_its_own_and_removes_it_also_when_it_is_killed(tmp_pat
         assert [[folder.exists() for folder in each] for each in folders] == [[False], [True]]
         assert two.note_environments() == folders[1]
     assert not any(folder.exists() for folder in folders[1])
-
-
-def test_the_folder_of_a_server_without_a_running_step_is_found(tmp_path: Path) -> None:
-    """Its environment is damaged: no process names the folder, but what was unpacked lies there."""
-    repository = make_repository(tmp_path / "repository", 4, cut=3 * MIB)
-    flags = ["--exit-on-error=false", "--strict-readiness=false"]
-    with TritonServer([repository], log=tmp_path / "log", arguments=flags) as server:
-        (folder,) = server.note_environments()
-        assert EnvironmentSizes().total([folder]) >= MIB
-    assert not folder.exists()
-
-
-def test_running_steps_name_theirs_where_memory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(pid: int) -> set[bytes]:
-        raise PermissionError
-
-    monkeypatch.setattr(unpacked_environments, "names_in_memory", refuse)
-    with TritonServer([make_repository(tmp_path / "repository", 1)], log=tmp_path / "log") as server:
-        (folder,) = server.note_environments()
-        assert EnvironmentSizes().total([folder]) >= MIB
 
 
 def test_sizes_are_those_of_the_disk(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ class Container:
     def _usage(self) -> Usage:
         if not self._up.is_set():
             return Usage()
-        self.server.note_environments(again=False)
+        self.server.note_environments()
         with self._looking:
             usage = self._processes.usage(self.server.pid)
         return Usage() if has_ended(self.server.pid) else usage
@@ -223,7 +223,6 @@ class Container:
         return self._meter.look([self.server.pid, *descendants(self.server.pid)] if self._up.is_set() else [])
 
     def _environment_bytes(self) -> int:
-        # An earlier look, while it was being unpacked, may have missed the newest one.
         return self._sizes.total(self.server.note_environments()) if self._up.is_set() else 0
 
     def _pids(self, hash: str) -> list[int]:

@@ -16,10 +16,10 @@ class Leftovers:
         self.folders = f"{self.shared_memory}{'_' if port else ''}"  # and those of folders of sockets
         self.environments = UnpackedEnvironments()
 
-    def find(self, pid: int, *, again: bool = True) -> None:
+    def find(self, pid: int) -> None:
         """Look for the environments of the server ``pid``, and keep other users from reading its shared memory, which
         Triton opens to all whatever the umask is."""
-        self.environments.find(pid, again=again)
+        self.environments.find(pid)
         for region in Path("/dev/shm").glob(f"{self.shared_memory}*"):
             with contextlib.suppress(OSError):  # it is gone
                 region.chmod(0o600)

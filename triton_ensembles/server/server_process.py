@@ -300,9 +300,9 @@ class ServerProcess:
             for pid in leftover:
                 processes.reap(pid, os.WNOHANG)
 
-    def note_environments(self, *, again: bool = True) -> frozenset[Path]:
+    def note_environments(self) -> frozenset[Path]:
         """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them."""
-        self._leftovers.find(self.pid, again=again)
+        self._leftovers.find(self.pid)
         return self._leftovers.environments.folders
 
     def reasons(self, start: int = 0) -> list[str]:
