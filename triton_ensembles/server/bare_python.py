@@ -7,7 +7,6 @@
                     lib/…           numpy, unpacked from a wheel
 """
 
-import csv
 import re
 import shutil
 import tempfile
@@ -29,11 +28,12 @@ NO_BYTECODE = "TRITON_ENSEMBLES_NO_BYTECODE"
 """The variable, "1", with which stubs write no byte code beside model.py. They ignore PYTHONDONTWRITEBYTECODE."""
 _STARTUP = f"import os, sys; sys.dont_write_bytecode = os.environ.get('{NO_BYTECODE}') == '1'\n"
 _STARTUP_FILE = "triton_ensembles.pth"
+_CONFIGURATION = "pyvenv.cfg"
 _PLATFORM = ("--implementation=cp", "--platform=manylinux2014_x86_64")
 
 
 def bare_python(interpreter: Interpreter, root: Path, progress: Progress) -> Path:
-    """The virtual environment below ``root``, made when it is missing, or again when anything in it is not as it was.
+    """The virtual environment below ``root``, made when it is missing, or of another interpreter or numpy.
 
     Raises:
         EnsembleError: numpy cannot be downloaded, or has no wheel for this Python.
@@ -61,7 +61,6 @@ def _make(folder: Path, interpreter: Interpreter) -> None:
         (folder / "bin").mkdir(parents=True)
         (folder / "bin" / "python3").symlink_to(interpreter.executable)
         (folder / "bin" / "activate").write_text(_ACTIVATE, encoding="utf-8")
-        (folder / "pyvenv.cfg").write_text(_configuration(interpreter), encoding="utf-8")
         packages = _packages(folder, interpreter.minor)
         for wheel in wheels:
             with zipfile.ZipFile(wheel) as archive:
@@ -71,26 +70,17 @@ def _make(folder: Path, interpreter: Interpreter) -> None:
         output_of([*compiling, "-x", "/(distutils|tests)/", packages])  # which has byte code of distutils
         if interpreter.shared_library:
             (folder / "lib" / interpreter.shared_library.name).symlink_to(interpreter.shared_library)
+        (folder / _CONFIGURATION).write_text(_configuration(interpreter), encoding="utf-8")  # last: it is whole
 
 
 def _is_whole(folder: Path, interpreter: Interpreter) -> bool:
-    """Return whether it is this interpreter's, and has exactly the files of numpy's wheel, by name and size."""
-    pinned, packages = numpy_version(interpreter.minor), _packages(folder, interpreter.minor)
-    library = interpreter.shared_library
-    names = {"numpy", "numpy.libs", f"numpy-{pinned}.dist-info", _STARTUP_FILE}
+    """Return whether it was made to the end, of this interpreter and this numpy."""
     try:
-        with (packages / f"numpy-{pinned}.dist-info" / "RECORD").open(encoding="utf-8", newline="") as record:
-            return (
-                (folder / "pyvenv.cfg").read_text(encoding="utf-8") == _configuration(interpreter)
-                and (folder / "bin" / "python3").resolve(strict=True) == interpreter.executable
-                and (folder / "bin" / "activate").read_text(encoding="utf-8") == _ACTIVATE
-                and (not library or (folder / "lib" / library.name).exists())
-                and {path.name for path in packages.iterdir()} == names
-                and (packages / _STARTUP_FILE).read_text(encoding="utf-8") == _STARTUP
-                and all((packages / name).stat().st_size == int(size) for name, _, size in csv.reader(record) if size)
-            )
-    except (OSError, ValueError, RuntimeError):  # RuntimeError: a link to itself
+        written = (folder / _CONFIGURATION).read_text(encoding="utf-8")
+    except OSError:
         return False
+    numpy = _packages(folder, interpreter.minor) / f"numpy-{numpy_version(interpreter.minor)}.dist-info"
+    return written == _configuration(interpreter) and numpy.is_dir()
 
 
 def _configuration(interpreter: Interpreter) -> str:

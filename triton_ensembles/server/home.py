@@ -107,9 +107,6 @@ def find_home(root: Path | None = None) -> TritonHome:
     for binary in (home.tritonserver, home.perf_analyzer, *backend):
         if not binary.is_file():
             raise EnsembleError("this binary of Triton is missing", path=binary, cure=f"run: {SETUP}")
-    if not (home.folder / _FILES).is_file():
-        message = "an earlier version of this program has installed this Triton: web pages can reach its SageMaker port"
-        raise EnsembleError(message, path=home.folder, cure=f"run: {SETUP}")
     return home
 
 
@@ -134,7 +131,7 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
         if _is_whole(target):
             return find_home(root)
         if target.exists():
-            progress(f"{root.name}/{VERSION} is damaged, or of an earlier version, so it is made again")
+            progress(f"{root.name}/{VERSION} is damaged, so it is made again")
         progress(f"installing tritonserver {VERSION} and perf_analyzer into {root.name}/ (from two wheels, 70 MB)")
         with tempfile.TemporaryDirectory(dir=root) as scratch:
             wheels = Path(scratch) / "wheels"
