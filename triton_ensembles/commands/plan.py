@@ -3,7 +3,7 @@
 import contextlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -38,8 +38,7 @@ class Asked:
         "--traffic",
         metavar="zipf:ALPHA|uniform|FILE",
         default="zipf:1.1",
-        help="How requests are spread over the models. FILE: a request log (CSV or JSON lines), which also sets models "
-        "and rate.",
+        help="How requests are spread over the models. FILE: a request log (CSV), which also sets models and rate.",
     )
     rate: float | None = options.option(
         "--rate",
@@ -70,7 +69,7 @@ _USUAL = ("ml.m5.xlarge", "ml.c5.2xlarge", "ml.c5.4xlarge")  # without a GPU, as
 
 @dataclass(frozen=True)
 class Choices:
-    """The fleets to compare: the values of --instance, --count, --hosts and --evict-ahead."""
+    """The fleets to compare: the values of --instance, --count and --hosts."""
 
     instance: tuple[str, ...] = options.field(
         options.setting(
@@ -92,12 +91,11 @@ class Choices:
         read=option_values.counts,
         help="Also plan this many machines of EC2 with `host` behind a balancer: docs/many-machines.md.",
     )
-    evict_ahead: bool = options.field(options.evict_ahead)
 
     def fleets(self) -> Sequence[tuple[Host, Sequence[int]]]:
         """Return the instance types of SageMaker with the numbers of them, then those of EC2."""
         names = dict.fromkeys(self.instance or _USUAL)
-        hosts = [replace(host_of(name), evict_ahead=self.evict_ahead) for name in names]
+        hosts = [host_of(name) for name in names]
         endpoints = [(host, self.counts or self.machines or _COUNTS) for host in hosts]
         return endpoints + [(machine_of(host), self.machines) for host in hosts if self.machines]
 

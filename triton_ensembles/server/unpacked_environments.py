@@ -1,7 +1,7 @@
 """The folders /tmp/python_env_XXXXXX of one tritonserver, into which it unpacks packed environments (pb_env.cc).
 
-Each Python backend makes one when it is loaded, heeds no TMPDIR, and deletes it only when the server exits. Whose it is,
-the steps tell that run in it: its lib/ is on their LD_LIBRARY_PATH.
+Each Python backend makes one when it is loaded, heeds no TMPDIR, and deletes it only when the server exits. The steps
+that run in one tell whose it is: its lib/ is on their LD_LIBRARY_PATH.
 """
 
 import contextlib

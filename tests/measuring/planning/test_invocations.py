@@ -1,6 +1,5 @@
 """Traffic from files, and what is wrong with them."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -32,13 +31,10 @@ def test_a_csv_gives_rates_names_and_the_requests_themselves(tmp_path: Path) -> 
     assert (np.diff(counts) <= 0).all()
 
 
-@pytest.mark.parametrize("keys", [("time", "model"), ("@timestamp", "TargetModel"), ("timestamp", "target_model")])
-def test_json_lines_are_read_in_any_order_and_with_dates(tmp_path: Path, keys: tuple[str, str]) -> None:
-    file = tmp_path / "log.jsonl"
+@pytest.mark.parametrize("header", ["time,model", "@timestamp,TargetModel", "timestamp,target_model"])
+def test_lines_are_read_in_any_order_and_with_dates(tmp_path: Path, header: str) -> None:
     times = [f"2026-11-22T10:{number // 60:02}:{number % 60:02}Z" for number in range(200)]
-    lines = [json.dumps({keys[0]: time, keys[1]: "a.tar.gz", "status": 200}) for time in reversed(times)]
-    file.write_text("\n".join(lines))
-    found = read_invocations(file)
+    found = read_invocations(csv_of([f"{time},a.tar.gz" for time in reversed(times)], tmp_path, header))
     assert found.rate == pytest.approx(1.0, rel=0.02)
     assert found.names == ("a.tar.gz",)
 
@@ -63,16 +59,6 @@ def test_a_hole_in_a_line_is_refused_with_its_line(tmp_path: Path, broken: str, 
         read_invocations(csv_of(lines, tmp_path))
 
 
-def test_a_hole_in_time_is_said(tmp_path: Path) -> None:
-    """It may be missing data, and then the rates are too low."""
-    lines = [*rows(300), *(f"{5000 + number},m1" for number in range(300))]
-    traffic = read_invocations(csv_of(lines, tmp_path))
-    assert traffic.rate == pytest.approx(600 / 5300, rel=0.01)
-    assert "no request for 78.3 minutes, 299 s after the first request, which is taken as idle" in traffic.text
-    by_chance = np.random.default_rng(1).exponential(1.0, 2000).cumsum()
-    assert "no request" not in read_invocations(csv_of([f"{time},m" for time in by_chance], tmp_path)).text
-
-
 @pytest.mark.parametrize(
     ("lines", "header", "message"),
     [
@@ -80,7 +66,6 @@ def test_a_hole_in_time_is_said(tmp_path: Path) -> None:
         (["1,a"] * 3, "time,model", "it has 3 requests"),
         (["1,a"] * 30, "time,model", "all its requests have the same time"),
         (["1,a"] * 30, "1,a", r"csv:1: its first line does not name the columns time and model"),
-        (["[1]"], '{"time": 1, "model": "a"}', r"csv:2: it is not a JSON object"),
         (["1," + "a" * 200_000], "time,model", r"csv:2: this is not a CSV: field larger"),
         (["1,a", "", "9" * 100_000], "time,model", r"csv:4: it has no model|csv:4: '9{60}' is not a time"),
     ],
