@@ -40,7 +40,8 @@ class Case(NamedTuple):
 
 _GOOD = [rule.good for rule in RULES if rule.good and rule.good_loads and not rule.good.folder and not rule.since]
 _STYLES = test_cases.read(next(path for path in test_cases.TABLES if path.stem == "public-styles"))
-_LOADED = (test_cases.example(_STYLES, case, "model") for case in _STYLES["cases"].values() if not case["says"])
+_PLAIN = [case for case in _STYLES["cases"].values() if not (case["says"] or "beside" in case or "loads" in case)]
+_LOADED = [test_cases.example(_STYLES, case, "model") for case in _PLAIN]
 _CONFIGS = [example for example in (*_GOOD, *_LOADED) if example.config and "{ " in example.config]
 _CONFIGS = [example for example in _CONFIGS if re.search("python|ensemble", example.config or "")]
 _CODES = {MODEL_PY: {CODE: MODEL_PY}}  # with the other files of their models

@@ -6,7 +6,7 @@ Sources: core r24.10 model_config_utils.cc ValidateModelConfig and its Get…Pro
 from collections.abc import Iterator
 from typing import Any
 
-from triton_ensembles.checking.config_tensors import missing_or_short, type_name
+from triton_ensembles.checking.config_tensors import VARIABLE, missing_or_short, same_shape, type_name
 from triton_ensembles.checking.examples import IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule, items
 from triton_ensembles.checking.rule import Destination, Example, Finding, Model, rule
@@ -133,7 +133,28 @@ def initial_state_file(model: Model) -> Iterator[Finding]:
             )
 
 
+def _initial_states(model: Model) -> Iterator[tuple[Path, tuple[Any, Any]]]:
+    """Yield each initial_state with its state."""
+    for path, state in items("sequence_batching.state")(model):
+        for index, initial in enumerate(state.initial_state):
+            yield (*path, "initial_state", index), (state, initial)
+
+
+def _difference(state: Any, initial: Any) -> str:
+    if initial.data_type != state.data_type:
+        return "is of another data_type than its state"
+    if VARIABLE in initial.dims or not same_shape(initial.dims, state.dims):
+        return "has other dims than its state, or a variable one"
+    return "" if initial.name else "has no name"
+
+
 # fmt: off
+field_rule("initial-state-differs", "An initial_state has a name, and the data_type and the dims of its state",
+           at=(_initial_states, ""), when=lambda pair: _difference(*pair),
+           says="this initial_state {wrong}", cure="write a name, and what the state has, with a number for each -1",
+           effect="Triton does not load the model", bad=_state(_INITIAL.format("TYPE_FP64", "3, 2", "zero_data: true")),
+           good=_GOOD_STATE, words="'initial_state' field of state '…' does not match the state data type")
+
 field_rule("sequence-control-name-missing", "Every control_input has a name", source=_OF_CONTROLS, good=_GOOD,
            at=("sequence_batching.control_input", ""), when=lambda tensor: not tensor.name,
            says="control_input {path[2]} has no name", cure='write name: "…"',
