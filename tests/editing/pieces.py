@@ -10,7 +10,7 @@ _TENSORS = f"max_batch_size: 8\n{tensors('X:FP32:4', 'OUT:FP32:4')}"
 
 def ensemble(*steps: str) -> str:
     """An ensemble that runs ``steps`` one after the other: X, T1, T2, and OUT at the end."""
-    return in_a_row(*(f"{step} X OUT" for step in steps), written="OUT") + _TENSORS
+    return _TENSORS + in_a_row(*(f"{step} X OUT" for step in steps), written="OUT")
 
 
 _PYTHON = """import triton_python_backend_utils as pb_utils
