@@ -128,22 +128,11 @@ def test_the_error_has_the_step_s_own_as_its_cause(repository: Path) -> None:
 
 def test_two_steps_have_modules_of_their_own(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a step is tested with the helper of another, or of the tests."""
-    helper = (
-        f"{HEAD}import helper\n\n\nclass TritonPythonModel:\n    def execute(self, requests):\n        raise ValueError"
-    )
+    step = "class TritonPythonModel:\n    def execute(self, requests):\n        from helper_too import NAME\n"
     for name in ("words", "router"):
-        late = "            from helper_too import NAME\n"
-        code = f"{helper}(helper.NAME)\n".replace("        raise", f"        if True:\n{late}        raise").replace(
-            "helper.NAME", "helper.NAME + NAME"
-        )
-        write_files(
-            repository,
-            {
-                f"{name}/1/model.py": code,
-                f"{name}/1/helper.py": f"NAME = '{name}'\n",
-                f"{name}/helper_too.py": "NAME = '!'\n",
-            },
-        )
+        files = {"model.py": f"import helper\n\n\n{step}        raise ValueError(helper.NAME + NAME)\n"}
+        files |= {"helper.py": f"NAME = '{name}'\n", "../helper_too.py": "NAME = '!'\n"}
+        write_files(repository / name / "1", files)
     write_files(repository, {"tests/helper.py": "NAME = 'of the tests'\n"})
     monkeypatch.syspath_prepend(repository / "tests")
     import helper as of_the_tests
@@ -196,44 +185,32 @@ def test_a_step_that_calls_itself_is_told(repository: Path) -> None:
         step.infer(TEXT=["a"])
 
 
+FAILS = "the step words cannot be loaded"
+UNTYPED = CONFIG.replace("data_type: TYPE_INT32", "")
+
+
 @pytest.mark.parametrize(
-    ("files", "says"),
+    ("file", "content", "says"),
     [
-        ({"words/config.pbtxt": None}, "words: there is no config.pbtxt"),
-        ({"words/config.pbtxt": 'backend: "python"\ninput [ { nam'}, "words/config.pbtxt:2"),
-        ({"words/config.pbtxt": 'backend: "python"\nbad: 1\n'}, "words/config.pbtxt:2"),
-        (
-            {"words/config.pbtxt": CONFIG.replace("data_type: TYPE_INT32", "")},
-            "words/config.pbtxt:5: output 'WORDS' has no",
-        ),
-        ({"words/config.pbtxt": 'backend: "onnxruntime"\n'}, "it is no Python model, but has onnxruntime"),
-        ({"words/1/model.py": None}, "words: there is no 1/model.py"),
-        (
-            {"words/1/model.py": "import no_such\n"},
-            "words/1/model.py:1: the step words cannot be loaded: ModuleNotFound",
-        ),
-        ({"words/1/model.py": "x = (\n"}, "words/1/model.py:1: the step words cannot be loaded: SyntaxError"),
-        (
-            {"words/1/model.py": "x = 1\n"},
-            "words: the step words cannot be loaded: AttributeError: module '1.model' has",
-        ),
-        (
-            {"words/1/model.py": f"{HEAD}X = pb_utils.Tensor\n"},
-            "model.py:8: the step words cannot be loaded: AttributeError",
-        ),
-        (
-            {"words/1/model.py": "import sys\nsys.exit(3)\n"},
-            "words/1/model.py:2: the step words cannot be loaded: SystemExit",
-        ),
-        ({"words/1/model.py": "import os\nos._exit(3)\n"}, "words/1/model.py:2: os._exit ends the process"),
-        ({"words/1/model.py": "while True:\n    pass\n"}, "has not returned after 1 s"),
+        ("config.pbtxt", None, "words: there is no config.pbtxt"),
+        ("config.pbtxt", 'backend: "python"\ninput [ { nam', "words/config.pbtxt:2"),
+        ("config.pbtxt", 'backend: "python"\nbad: 1\n', "words/config.pbtxt:2"),
+        ("config.pbtxt", UNTYPED, "words/config.pbtxt:5: output 'WORDS' has no"),
+        ("config.pbtxt", 'backend: "onnxruntime"\n', "it is no Python model, but has onnxruntime"),
+        ("1/model.py", None, "words: there is no 1/model.py"),
+        ("1/model.py", "import no_such\n", f"words/1/model.py:1: {FAILS}: ModuleNotFound"),
+        ("1/model.py", "x = (\n", f"words/1/model.py:1: {FAILS}: SyntaxError"),
+        ("1/model.py", "x = 1\n", f"words: {FAILS}: AttributeError: module '1.model' has"),
+        ("1/model.py", f"{HEAD}X = pb_utils.Tensor\n", f"model.py:8: {FAILS}: AttributeError"),
+        ("1/model.py", "import sys\nsys.exit(3)\n", f"words/1/model.py:2: {FAILS}: SystemExit"),
+        ("1/model.py", "import os\nos._exit(3)\n", "words/1/model.py:2: os._exit ends the process"),
+        ("1/model.py", "while True:\n    pass\n", "has not returned after 1 s"),
     ],
 )
-def test_a_step_that_cannot_be_loaded_says_why(repository: Path, files: dict[str, str | None], says: str) -> None:
-    for name, content in files.items():
-        (repository / name).unlink()
-        if content is not None:
-            (repository / name).write_text(content)
+def test_a_step_that_cannot_be_loaded_says_why(repository: Path, file: str, content: str | None, says: str) -> None:
+    (repository / "words" / file).unlink()
+    if content is not None:
+        (repository / "words" / file).write_text(content)
     with pytest.raises(EnsembleError) as caught:
         load_step(repository / "words", seconds=1)
     assert says in str(caught.value)

@@ -9,7 +9,7 @@ from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.hosting.archives import CONFIG, ensemble, model
 from tests.running import serving
-from tests.runtime.fused.forms import stage_both, stage_fused_form
+from tests.runtime.fused.forms import both_forms, stage_fused_form
 from triton_ensembles.server.clients import grpc_client
 from triton_ensembles.server.triton_server import TritonServer
 
@@ -50,10 +50,8 @@ def answer(client: grpc.InferenceServerClient, model: str, value: float) -> list
 def test_an_ensemble_that_is_a_step_answers_as_drawn(tmp_path: Path) -> None:
     """Otherwise whoever nests ensembles has to write one into the other."""
     write(tmp_path / "written" / "nested", router=False)
-    stage_both(tmp_path / "written" / "nested", tmp_path)
-    for form in ("drawn", "fused"):
-        with serving(TritonServer([tmp_path / form])) as server, grpc_client(server) as client:
-            assert answer(client, "nested", 1) == [12]
+    with both_forms(tmp_path / "written" / "nested", tmp_path) as clients:
+        assert [answer(client, "nested", 1) for client in clients.values()] == [[12], [12]]
 
 
 def test_a_router_reaches_ensembles(tmp_path: Path) -> None:

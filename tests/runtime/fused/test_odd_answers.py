@@ -11,10 +11,7 @@ import tritonclient.grpc as grpc
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.hosting.archives import CONFIG, MODEL, ensemble
-from tests.running import serving
-from tests.runtime.fused.forms import stage_both
-from triton_ensembles.server.clients import grpc_client
-from triton_ensembles.server.triton_server import TritonServer
+from tests.runtime.fused.forms import both_forms
 
 ODD = MODEL.format(
     initialize="pass",
@@ -59,10 +56,8 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, grpc.I
     for name, source in (("odd", ODD), ("plain", PLAIN)):
         files |= {f"{name}/1/model.py": source, f"{name}/config.pbtxt": _batched(CONFIG.format(name=name))}
     write_files(folder / "written" / "chain", files)
-    stage_both(folder / "written" / "chain", folder)
-    drawn, fused = (TritonServer([folder / form], log=folder / f"{form}.log") for form in ("drawn", "fused"))
-    with serving(drawn), serving(fused), grpc_client(drawn) as first, grpc_client(fused) as second:
-        yield {"drawn": first, "fused": second}
+    with both_forms(folder / "written" / "chain", folder) as clients:
+        yield clients
 
 
 def ask(client: grpc.InferenceServerClient, word: str) -> Any:

@@ -3,14 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-import tritonclient.grpc as grpc
 
 from tests.configs import ON_CPU, in_a_row, tensors
 from tests.ensembles.clients import infer
 from tests.files import write_files
-from tests.running import serving
-from tests.runtime.fused.forms import stage_both
-from triton_ensembles.server.triton_server import TritonServer
+from tests.runtime.fused.forms import both_forms
 
 TENSORS = f"max_batch_size: 4\n{tensors('X:FP32:2', 'Y:STRING:1')}"
 SAMPLE = '{ name: "a" %s inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 2 ] %s } } }'
@@ -38,14 +35,10 @@ def test_a_step_sees_the_same_warm_ups(tmp_path: Path) -> None:
         "seen/1/model.py": STEP,
         "seen/warmup/two": np.array([1, 2], np.float32).tobytes(),
     }
-    stage_both(write_files(tmp_path / "written" / "warm", files), tmp_path)
-    drawn, fused = _seen(tmp_path / "drawn"), _seen(tmp_path / "fused")
+    with both_forms(write_files(tmp_path / "written" / "warm", files), tmp_path) as clients:
+        asked = {"X": np.full((1, 2), 7, np.float32)}
+        drawn, fused = (
+            infer(client, "warm", asked, request_id="real")["Y"].item().decode() for client in clients.values()
+        )
     assert fused == drawn
     assert drawn.count("[1.0, 2.0]") == 3 and drawn.count("[0.0, 0.0]") == 2
-
-
-def _seen(repository: Path) -> str:
-    with serving(TritonServer([repository])) as server:
-        client = grpc.InferenceServerClient(server.grpc_url)
-        answer = infer(client, "warm", {"X": np.full((1, 2), 7, np.float32)}, request_id="real")["Y"]
-        return str(answer[0, 0].decode())
