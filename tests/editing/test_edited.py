@@ -19,17 +19,10 @@ def lines_left_out(text: str) -> list[str]:
     return ["".join(lines[:number] + lines[number + 1 :]) for number in range(len(lines))]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        f"both/{CONFIG}",
-        f"scale/{CONFIG}",
-        "scale/1/model.py",
-        f"outer/{CONFIG}",
-        f"caller/{CONFIG}",
-        "caller/1/model.py",
-    ],
-)
+FILES = [f"{name}/{CONFIG}" for name in ("both", "scale", "outer", "caller")]
+
+
+@pytest.mark.parametrize("path", [*FILES, "scale/1/model.py", "caller/1/model.py"])
 def test_after_each_change_the_faults_are_those_of_check(tmp_path: Path, path: str) -> None:
     """Otherwise an editor shows a fault that was cured, or none where `check` has one."""
     root = write_models(tmp_path / "models")

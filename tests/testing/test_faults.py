@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc
 
+from tests.configs import ON_CPU, tensors
 from tests.files import write_files
 from tests.running import serving
 from triton_ensembles import testing
@@ -34,11 +35,7 @@ class TritonPythonModel:
     def execute(self, requests):
         return getattr(self, "do_" + requests[0].request_id())(requests, requests[0])
 """
-CONFIG = """backend: "python"
-input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
-instance_group [ { kind: KIND_CPU } ]
-"""
+CONFIG = f'backend: "python"\n{tensors()}{ON_CPU}'
 OK = "pb_utils.InferenceResponse([pb_utils.Tensor('Y', Y)])"
 ANSWERS = {  # what execute does, by name
     "plain": f"return [{OK}]",
@@ -167,15 +164,12 @@ def here(folder: Path, word: str) -> Any:
     return comparable(answer if isinstance(answer, list) else [answer])
 
 
-@pytest.mark.parametrize("word", ANSWERS)
-def test_an_answer_is_that_of_the_stub(repository: Path, client: grpc.InferenceServerClient, word: str) -> None:
-    """Otherwise a test that expects an error passes, and Triton says something else."""
-    assert here(repository / "single", word) == served(client, "single", word)
+WORDS = [*(("single", word) for word in ANSWERS), *(("stream", word) for word in STREAMS)]
 
 
-@pytest.mark.parametrize("word", STREAMS)
-def test_decoupled_answers_are_those_of_the_stub(
-    repository: Path, client: grpc.InferenceServerClient, word: str
+@pytest.mark.parametrize(("model", "word"), WORDS)
+def test_an_answer_is_that_of_the_stub(
+    repository: Path, client: grpc.InferenceServerClient, model: str, word: str
 ) -> None:
-    """Otherwise a client gets other answers than the list of the test."""
-    assert here(repository / "stream", word) == served(client, "stream", word)
+    """Otherwise a test that expects an error passes, and Triton says something else."""
+    assert here(repository / model, word) == served(client, model, word)

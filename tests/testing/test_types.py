@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from checkout import ENSEMBLES, ROOT
+from tests.configs import ON_CPU, tensors
 from tests.files import write_files
 from tests.running import serving
 from triton_ensembles.checking.python.objects import Kind
@@ -69,19 +70,14 @@ PRIVATE = {
 }
 LATER = {("InferenceResponse", "parameters"), ("_ResponseIterator", "cancel")}
 """What came after 24.10."""
-CONFIG = """backend: "python"
-input [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ 1 ] } ]
-instance_group [ { kind: KIND_CPU } ]
-"""
 
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The names of pb_utils in the real stub: of a class its members, of a function its signature."""
     folder = tmp_path_factory.mktemp("real")
-    code = DUMP.replace("NAMES", repr(PRIVATE))
-    write_files(folder, {"models/m/config.pbtxt": CONFIG, "models/m/1/model.py": code})
+    config, code = f'backend: "python"\n{tensors()}{ON_CPU}', DUMP.replace("NAMES", repr(PRIVATE))
+    write_files(folder, {"models/m/config.pbtxt": config, "models/m/1/model.py": code})
     with serving(TritonServer([folder / "models"], log=folder / "log")):
         return dict(json.loads((folder / "models/m/found.json").read_text()))
 
@@ -274,17 +270,11 @@ def checked(python: Path, folder: Path) -> dict[str, str]:
     page = (ROOT / "docs" / "unit-tests.md").read_text()
     (folder / "pyproject.toml").write_text("".join(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)))
     mypy = [sys.executable, "-m", "mypy", "--python-executable", python / "bin/python", "--check-untyped-defs"]
-    mypy += [
-        "--ignore-missing-imports",
-        "--no-error-summary",
-        "--cache-dir",
-        folder.parent / "cache",
-        "--scripts-are-modules",
-    ]
-    commands = {"mypy": mypy}
+    mypy += ["--ignore-missing-imports", "--no-error-summary", "--scripts-are-modules"]
+    commands = {"mypy": [*mypy, "--cache-dir", folder.parent / "cache"]}
     if ty := shutil.which("ty", path=str(Path(sys.executable).parent)) or shutil.which("ty"):
-        commands["ty"] = [ty, "check", "--python", python, "--output-format", "concise"]
-        commands["ty"] += ["--ignore", "import-not-found"]
+        concise = ("--output-format", "concise", "--ignore", "import-not-found")
+        commands["ty"] = [ty, "check", "--python", python, *concise]
     files = sorted(folder.glob("*.py"))
     return {
         name: subprocess.run([*command, *files], capture_output=True, text=True, cwd=folder).stdout

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from triton_ensembles.checking.text.parsed import Path
+from triton_ensembles.checking.text.reading import is_map
 from triton_ensembles.checking.text.tokens import PAIRS, Kind, Token, Tokens
 from triton_ensembles.triton.model_config import ModelConfig
 
@@ -45,7 +46,7 @@ class _Open:
         if self.field is None or self.field.message_type is None:
             return _Open(self.path, None)
         path = (*outer.path, self.field.name)
-        if self.field.is_repeated and not self.field.message_type.GetOptions().map_entry:
+        if self.field.is_repeated and not is_map(self.field):
             path = (*path, outer.counts[self.field.name])
             outer.counts[self.field.name] += 1
         return _Open(path, self.field.message_type)

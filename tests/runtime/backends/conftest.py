@@ -17,6 +17,7 @@ from google.protobuf.json_format import MessageToJson
 from numpy.typing import NDArray
 
 from checkout import ENSEMBLES, ROOT
+from tests.configs import ON_CPU, tensors
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.processes import wait_until
@@ -53,12 +54,7 @@ class TritonPythonModel:
             return np.array([f"{type(error).__name__}: {error}".encode()], object)
         return np.array([b"it loads"], object)
 """
-REFUSALS_CONFIG = """
-backend: "python"
-input [ { name: "MODEL" data_type: TYPE_STRING dims: [ 2 ] } ]
-output [ { name: "REASON" data_type: TYPE_STRING dims: [ 1 ] } ]
-instance_group [ { count: 1 kind: KIND_CPU } ]
-"""
+REFUSALS_CONFIG = f'backend: "python"\n{tensors("MODEL:STRING:2", "REASON:STRING:1")}{ON_CPU}'
 _BACKENDS = {"pytorch_libtorch": "pytorch", "tensorflow_graphdef": "tensorflow", "tensorflow_savedmodel": "tensorflow"}
 
 
