@@ -4,14 +4,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.deploy.rehearsal import start
+from triton_ensembles.deploy.rehearsal import create_endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 
 NAME = "benchmark"
-_ROLE = "arn:aws:iam::000000000000:role/execution-role"
 
 
 @contextmanager
@@ -28,12 +26,6 @@ def running_endpoint(
     """
     # SageMaker's default is a line in the log for each step of each request; production switches it off.
     variables = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false"} | ({ADDITIONAL_ARGS: flags} if flags else {})
-    place = f"s3://{NAME}/models/"
-    desired = DesiredEndpoint(NAME, _ROLE, PIP_SERVER, "ml.c5.xlarge", 1, place, environment=variables)
     with LocalEndpoint(folder / "root", *arguments) as local:
-        s3 = local.client("s3")
-        s3.create_bucket(Bucket=NAME)
-        for path in archives:
-            s3.upload_file(str(path), NAME, f"models/{path.name}")
-        start(local.client("sagemaker"), NAME, desired.model, desired.config)
+        create_endpoint(local, NAME, ((path.name, path) for path in archives), PIP_SERVER, variables)
         yield local

@@ -127,7 +127,8 @@ def test_boto3_gets_the_same_from_fused_archives_and_from_those_of_tar(
         (url,) = re.findall(r"^export AWS_ENDPOINT_URL=(\S+)$", "\n".join(printed), re.MULTILINE)
         with urllib.request.urlopen(url) as page:  # whose templates are in the wheel
             assert b"</html>" in page.read()
-        create_endpoint(url, "us-east-1", {path.name: path for path in archives.values()}, image, completes=True)
+        by_name = [(path.name, path) for path in archives.values()]
+        create_endpoint(RunningEndpoint(url, "us-east-1"), ENDPOINT, by_name, image, {})
         runtime = RunningEndpoint(url).client("sagemaker-runtime")
         for name, archive in archives.items():
             call = {"EndpointName": ENDPOINT, "TargetModel": archive.name, "ContentType": "application/json"}

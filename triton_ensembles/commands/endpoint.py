@@ -19,6 +19,7 @@ from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.hosting.keeper import keep
+from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 
 _settings = options.collected(
     Settings,
@@ -72,9 +73,12 @@ def endpoint(names: tuple[str, ...], settings: Settings, *, single: bool, chosen
         def create(url: str) -> None:
             try:
                 assert hosted is not None
-                create_endpoint(
-                    url, settings.region, hosted.archives, hosted.image, completes=hosted.completes, single=single
-                )
+                # boto3 takes half a second, which --help need not
+                from triton_ensembles.endpoint.running import RunningEndpoint
+
+                running = RunningEndpoint(url, settings.region)
+                variables = {} if hosted.completes else {ADDITIONAL_ARGS: "--disable-auto-complete-config"}
+                create_endpoint(running, ENDPOINT, hosted.archives.items(), hosted.image, variables, single=single)
                 click.echo(f"\nthe endpoint {ENDPOINT} is in service; with these variables, Python calls it:\n")
                 click.echo('import boto3, json\nruntime = boto3.client("sagemaker-runtime")')
                 for target_model, config in hosted.configs.items():

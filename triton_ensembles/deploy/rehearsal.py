@@ -6,23 +6,21 @@ The requests are those that create one on AWS: a bucket, the archives in it, a m
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.deploy.resource_names import VARIANT
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelConfig, datatype_of
 from triton_ensembles.triton.pip_server import server_python
 from triton_ensembles.triton.releases import releases, version
-from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 
 ENDPOINT = "triton-ensembles"
 """The name of the endpoint: the one that the commands on endpoints take by default."""
-_BUCKET = "triton-ensembles"
 _ROLE = "arn:aws:iam::123456789012:role/local"
-_INSTANCE = "ml.c5.xlarge"
 _POLL_SECONDS = 0.02
 _VALUES = {"BOOL": "False", "BYTES": '"text"', "FP16": "0.0", "FP32": "0.0", "FP64": "0.0", "BF16": "0.0"}
 
@@ -41,34 +39,59 @@ def image_for(python: str) -> str:
     return f"sagemaker-tritonserver:{newest.release}-py3-cpu"
 
 
+class Clients(Protocol):
+    """Makes boto3's clients of a platform; see :class:`triton_ensembles.endpoint.running.RunningEndpoint`."""
+
+    region: str
+
+    def client(self, service: str) -> Any: ...
+
+
 def create_endpoint(
-    url: str, region: str, archives: Mapping[str, Path], image: str, *, completes: bool, single: bool = False
+    clients: Clients,
+    name: str,
+    archives: Iterable[tuple[str, Path]],
+    image: str,
+    variables: Mapping[str, str],
+    *,
+    single: bool = False,
+    instance: str = "ml.c5.xlarge",
+    count: int = 1,
 ) -> None:
-    """Upload ``archives`` (by TargetModel) to the platform at ``url``, and create the endpoint over them.
+    """Upload archives to the local platform, create the endpoint over them, with a model and a configuration of the
+    same name, and wait until it is in service.
 
     Args:
-        completes: whether Triton completes configs.
+        archives: with their TargetModels; each is uploaded before the next one is taken.
+        variables: those of the container.
         single: whether it is a single-model endpoint, of the only archive, instead of a multi-model one.
 
     Raises:
-        EnsembleError: the endpoint does not get into service, for the platform's reason.
+        EnsembleError: the endpoint does not get into service, for the platform's reason, or it is a single-model
+            endpoint that cannot serve the archive.
     """
-    # boto3 takes half a second, which --help need not
-    from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
-    from triton_ensembles.endpoint.running import RunningEndpoint
-
-    variables = {} if completes else {ADDITIONAL_ARGS: "--disable-auto-complete-config"}
-    place = f"s3://{_BUCKET}/"
+    bucket = f"{name.lower()}-models"
+    url, environment = f"s3://{bucket}/", dict(variables)
     if single:
-        place += "".join(archives)
-        variables = variables_alone(list(archives.values()), variables, image)
-    running = RunningEndpoint(url, region)
-    fill_bucket(running.client("s3"), _BUCKET, region, archives)
-    desired = DesiredEndpoint(ENDPOINT, _ROLE, image, _INSTANCE, 1, place, environment=variables)
-    start(running.client("sagemaker"), ENDPOINT, desired.model, desired.config)
+        archives = list(archives)
+        environment = _variables_alone([path for _, path in archives], variables, image)
+        url += archives[0][0]
+    _fill_bucket(clients.client("s3"), bucket, clients.region, archives)
+    mode = "SingleModel" if single else "MultiModel"
+    container = {"Image": image, "Mode": mode, "ModelDataUrl": url, "Environment": environment}
+    variant = {"VariantName": VARIANT, "ModelName": name, "InstanceType": instance, "InitialInstanceCount": count}
+    sagemaker = clients.client("sagemaker")
+    sagemaker.create_model(ModelName=name, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
+    sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+    while (description := sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] == "Creating":
+        time.sleep(_POLL_SECONDS)
+    if description["EndpointStatus"] != "InService":
+        reason = description.get("FailureReason", "")
+        raise EnsembleError(f"the endpoint {name} is {description['EndpointStatus']}: {reason}")
 
 
-def variables_alone(archives: Sequence[Path], variables: Mapping[str, str], image: str) -> dict[str, str]:
+def _variables_alone(archives: Sequence[Path], variables: Mapping[str, str], image: str) -> dict[str, str]:
     """``variables`` with those with which a single-model endpoint serves the one archive.
     Raises :class:`EnsembleError`: there is none or there are several, or ``check`` finds errors in it."""
     from triton_ensembles.checking.single_model import named_in, single_model
@@ -84,26 +107,13 @@ def variables_alone(archives: Sequence[Path], variables: Mapping[str, str], imag
     return named_in(variables, archive.repository, destination)
 
 
-def fill_bucket(s3: Any, bucket: str, region: str, archives: Mapping[str, Path]) -> None:
+def _fill_bucket(s3: Any, bucket: str, region: str, archives: Iterable[tuple[str, Path]]) -> None:
     """Create the bucket, and upload the archives by their keys."""
     from triton_ensembles.deploy.bucket import create_bucket
 
     create_bucket(s3, bucket, region)
-    for key, archive in archives.items():
+    for key, archive in archives:
         s3.upload_file(str(archive), bucket, key)
-
-
-def start(sagemaker: Any, name: str, model: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-    """Create the model, the configuration and the endpoint ``name``, and wait until it is in service.
-    Raises :class:`EnsembleError`: it does not get into service, for the platform's reason."""
-    sagemaker.create_model(**model)
-    sagemaker.create_endpoint_config(**config)
-    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=config["EndpointConfigName"])
-    while (description := sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] == "Creating":
-        time.sleep(_POLL_SECONDS)
-    if description["EndpointStatus"] != "InService":
-        reason = description.get("FailureReason", "")
-        raise EnsembleError(f"the endpoint {name} is {description['EndpointStatus']}: {reason}")
 
 
 def invocation(target_model: str, config: ModelConfig) -> str:

@@ -16,7 +16,7 @@ from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places
 from triton_ensembles.checking.single_model import single_model
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.deploy.rehearsal import fill_bucket, start, variables_alone
+from triton_ensembles.deploy.rehearsal import create_endpoint
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import RECIPE
@@ -43,7 +43,6 @@ def archive_of(path: Path, scratch: Path, progress: Progress, single: SingleMode
     return path
 
 
-ROLE = "arn:aws:iam::123456789012:role/rehearsal"
 # A failure is the test's to see, at the first time. InvokeEndpoint answers within 60 s; AWS asks clients for 70.
 _CONFIG = {"retries": {"mode": "standard", "total_max_attempts": 1}, "read_timeout": 70}
 
@@ -94,25 +93,12 @@ class Rehearsal:
         """
         __tracebackhide__ = True
         name = name or f"rehearsal-{uuid.uuid4().hex[:12]}"
-        bucket = f"{name.lower()}-models"
         variables = dict(environment or {})
         alone = single_model(variables) if single else None
-        archives = [archive_of(self._root / path, self._scratch.mktemp("archive"), print, alone) for path in paths]
-        url = f"s3://{bucket}/"
-        if single:
-            variables, url = variables_alone(archives, variables, image), f"{url}{archives[0].name}"
-        fill_bucket(self.client("s3"), bucket, self.region, {archive.name: archive for archive in archives})
-        mode = "SingleModel" if single else "MultiModel"
-        container: dict[str, Any] = {"Image": image, "Mode": mode, "ModelDataUrl": url, "Environment": variables}
-        _start(self.client("sagemaker"), name, container, {"InstanceType": instance, "InitialInstanceCount": count})
+        made = [archive_of(self._root / path, self._scratch.mktemp("archive"), print, alone) for path in paths]
+        archives = [(archive.name, archive) for archive in made]
+        create_endpoint(self, name, archives, image, variables, single=single, instance=instance, count=count)
         return name
-
-
-def _start(sagemaker: Any, name: str, container: Mapping[str, Any], instances: Mapping[str, Any]) -> None:
-    """Create model, configuration and endpoint of this name, and wait until it is in service."""
-    model = {"ModelName": name, "ExecutionRoleArn": ROLE, "PrimaryContainer": container}
-    variant = {"VariantName": "AllTraffic", "ModelName": name, **instances}
-    start(sagemaker, name, model, {"EndpointConfigName": name, "ProductionVariants": [variant]})
 
 
 @contextmanager
