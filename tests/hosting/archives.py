@@ -18,7 +18,7 @@ input [ {{ name: "X" data_type: TYPE_FP32 dims: [ -1 ] }} ]
 output [ {{ name: "Y" data_type: TYPE_FP32 dims: [ -1 ] }} ]
 instance_group [ {{ kind: KIND_CPU count: 1 }} ]
 """
-MODEL = """
+_MODEL = """
 import os, time
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -46,13 +46,18 @@ class TritonPythonModel:
 """
 
 
+def model_py(initialize: str = "pass", execute: str = "pass", finalize: str = "pass") -> str:
+    """A model.py that gives X back as Y, after running the lines of Python given."""
+    return _MODEL.format(initialize=initialize, execute=execute, finalize=finalize)
+
+
 def model(
     name: str = "identity", initialize: str = "pass", execute: str = "pass", finalize: str = "pass"
 ) -> dict[str, bytes]:
     """The files of a Python model that gives X back as Y, after running the lines of Python given."""
     return {
         f"{name}/config.pbtxt": CONFIG.format(name=name).encode(),
-        f"{name}/1/model.py": MODEL.format(initialize=initialize, execute=execute, finalize=finalize).encode(),
+        f"{name}/1/model.py": model_py(initialize, execute, finalize).encode(),
     }
 
 

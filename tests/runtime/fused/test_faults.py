@@ -12,7 +12,7 @@ import pytest
 import tritonclient.grpc as grpc
 
 from tests.ensembles.clients import infer
-from tests.hosting.archives import MODEL
+from tests.hosting.archives import model_py
 from tests.processes import wait_for_end, wait_until
 from tests.running import serving
 from tests.runtime.fused.forms import stage_chain
@@ -24,8 +24,7 @@ from triton_ensembles.server.triton_server import TritonServer
 STEP = Path(__file__).with_name("hurt_step.py").read_text()
 ECHO = STEP.replace("word = request.request_id()", 'word = ""')
 INITIALIZE = "class TritonPythonModel:\n    def initialize(self, args):\n        "
-CALLING = MODEL.format(
-    initialize="pass",
+CALLING = model_py(
     execute="""import threading
             word = request.request_id()
             if word == "say":
@@ -47,10 +46,9 @@ CALLING = MODEL.format(
                 self.thread = threading.Thread(target=call, args=(x,))
                 self.thread.start()
                 while word == "begun" and "CALLED" not in os.environ:
-                    time.sleep(0.01)""",
-    finalize="pass",
+                    time.sleep(0.01)"""
 )
-CALLED = MODEL.format(
+CALLED = model_py(
     initialize="self.running = False",
     execute="""assert not self.running, "two at a time"
             self.running = True
@@ -58,9 +56,8 @@ CALLED = MODEL.format(
             time.sleep(0.5)
             self.running = False
             x = x * 2""",
-    finalize="pass",
 )
-COUNTING = MODEL.format(
+COUNTING = model_py(
     initialize="""import threading
         self.family = pb_utils.MetricFamily("counting", "", pb_utils.MetricFamily.COUNTER)
         self.metric = self.family.Metric(labels={})
@@ -69,9 +66,7 @@ COUNTING = MODEL.format(
             while True:
                 self.metric.increment(1)
 
-        threading.Thread(target=count, daemon=True).start()""",
-    execute="pass",
-    finalize="pass",
+        threading.Thread(target=count, daemon=True).start()"""
 )
 
 

@@ -10,11 +10,10 @@ import tritonclient.grpc as grpc
 
 from tests.ensembles.clients import infer
 from tests.files import write_files
-from tests.hosting.archives import CONFIG, MODEL, ensemble
+from tests.hosting.archives import CONFIG, ensemble, model_py
 from tests.runtime.fused.forms import both_forms
 
-ODD = MODEL.format(
-    initialize="pass",
+ODD = model_py(
     execute="""word = request.request_id()
             if word == "silent":
                 raise ValueError
@@ -28,8 +27,7 @@ ODD = MODEL.format(
                 answers.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x), pb_utils.Tensor("Y", x + 5)]))
                 continue
             if word == "rows":
-                x = x[:0]""",
-    finalize="pass",
+                x = x[:0]"""
 ).replace(
     "class TritonPythonModel",
     """class Mute(Exception):
@@ -38,7 +36,7 @@ ODD = MODEL.format(
 
 class TritonPythonModel""",
 )
-PLAIN = MODEL.format(initialize="pass", execute="x = x + 1", finalize="pass")
+PLAIN = model_py(execute="x = x + 1")
 
 
 def _batched(config: str | bytes) -> str:
