@@ -9,6 +9,8 @@ from tests.commands.conftest import Run
 from tests.deploy.conftest import ROLE, MakeArchive
 from tests.files import write_files
 from tests.hosting.archives import CONFIG
+from tests.repositories import pack
+from triton_ensembles.checking.examples import IDENTITY
 from triton_ensembles.commands.autoscale import autoscale
 from triton_ensembles.commands.deploy import deploy
 from triton_ensembles.commands.invoke import invoke
@@ -163,6 +165,16 @@ def test_an_archive_is_uploaded_first_and_others_under_the_prefix_are_reported(
     aws.s3.put_object(Bucket="some-bucket", Key="triton-ensembles/other.tar.gz", Body=b"?")
     shown = run(deploy, *options, "--role", ROLE, "--dry-run").output
     assert f"note: other archives under {place}, served too and not checked now: 1" in shown
+
+
+def test_an_archive_for_the_python_of_another_image_is_uploaded(run: Run, aws: Aws, tmp_path: Path) -> None:
+    """`build PATH --image 24.09` writes no manifest that says so, and only deploy knows the image."""
+    files = {"step/config.pbtxt": 'backend: "python"', "step/1/model.py": IDENTITY, "step/1/mine/__init__.py": ""}
+    write_files(tmp_path / "models", files | {"step/1/mine-1.dist-info/WHEEL": "Tag: cp38-cp38-manylinux_2_17_x86_64"})
+    pack(tmp_path / "models", archive := tmp_path / "model.tar.gz", "step")
+    done = run(upload, archive, "--bucket", "some-bucket", "--dry-run")
+    assert done.exit_code == 0, done.exception
+    assert "environment-wheels-python" in str(run(deploy, archive, "--role", ROLE, "--image", "24.09").exception)
 
 
 @pytest.mark.parametrize(

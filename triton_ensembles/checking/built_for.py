@@ -69,7 +69,7 @@ def severity_at_completion(repository: Repository) -> Severity:
 
 
 def python_of(repository: Repository, destination: Destination) -> tuple[str, str]:
-    """The Python that imports the packages, and whose it is."""
+    """The Python that imports the packages, and whose it is; "" for an image of which nothing is known."""
     if (image := image_of(destination)) and image.python:
         return image.python, f"Triton {image.release}"
     # An archive that was built for an image is rehearsed here with the stub of the image's Python.
@@ -78,6 +78,8 @@ def python_of(repository: Repository, destination: Destination) -> tuple[str, st
     python = manifest(repository).get("python")
     if isinstance(python, str) and python not in ("", server_python()):
         return python, "the server that the archive was built for"
+    if destination.undecided or destination.image:
+        return "", ""
     return server_python(), "this machine's server"
 
 

@@ -31,7 +31,7 @@ def upload(sent: endpoint_options.Sent, place: endpoint_options.Place, dry_run: 
     aws = Aws()
     say = output.progress()
     streams = SingleModel(None, INFERENCE_TYPES[-1])  # deploy knows the image, and what is to be served
-    destination = Destination(sent.target_of(chosen), single=streams if sent.single else None)
+    destination = Destination(sent.target_of(chosen), undecided=True, single=streams if sent.single else None)
     say(f"check: {refuse_faulty(chosen, destination)}")
     folder = place.in_s3(aws)
     total = sum(archive.size for archive in chosen) / 1e6

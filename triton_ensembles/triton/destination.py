@@ -35,6 +35,7 @@ class Destination:
     device: str = ""  # the target: "cpu", "gpu" or "fused"
     instance: str = ""  # an instance type of SageMaker, such as "ml.g5.xlarge"
     image: str = ""  # the name of a Triton image, or only its release ("24.09"); "" for this project's own server
+    undecided: bool = False  # whether the image is chosen later, so that nothing is told of its Python and C library
     dockerfile: Dockerfile | None = None  # that the image is made from, where that is known
     single: SingleModel | None = None  # on a single-model endpoint of SageMaker; None is a multi-model one
     replaces: str = ""  # the release that served it before, ``24.09``, where a change of image is judged

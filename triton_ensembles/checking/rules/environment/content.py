@@ -75,7 +75,7 @@ def environment_python(repository: Repository, destination: Destination) -> Iter
 )
 def environment_wheels_python(model: Model, destination: Destination) -> Iterator[Finding]:
     python, whose = python_of(model.repository, destination)
-    for packages in packages_of(model) if not has_stub(model) else ():
+    for packages in packages_of(model) if python and not has_stub(model) else ():
         if wrong := packages.unsuited(python):
             path, purpose = wrong[0]
             more = f" (and {len(wrong) - 1} more such files)" if len(wrong) > 1 else ""
@@ -221,7 +221,7 @@ def environment_platform(repository: Repository, destination: Destination) -> It
 def environment_glibc(repository: Repository, destination: Destination) -> Iterator[Finding]:
     """Yield an error for the wheels, which the server's own Python imports, and a warning for an environment."""
     image = image_of(destination) or image_built_for(repository)
-    has, where = () if destination.image else glibc_version(), "this machine"
+    has, where = () if destination.image or destination.undecided else glibc_version(), "this machine"
     if image:
         has, where = image.glibc or (), f"the image of Triton {image.release} (Ubuntu {image.ubuntu})"
     for packed in (*used_environments(repository), *used_packages(repository)) if has else ():

@@ -86,9 +86,9 @@ def missing_imports(model: Model, destination: Destination) -> Iterator[tuple[Py
     """Yield the imports that neither the Python of the server nor the step has, with that Python."""
     if reference(model) or has_stub(model) or packages_of(model) or _gets_environment(model):
         return
-    if destination.image and not image_of(destination):  # of an image of the user's own, nothing is known
-        return
     python, _ = python_of(model.repository, destination)
+    if not python or (destination.image and not image_of(destination)):  # an image of which nothing is known
+        return
     known = standard_library(python) | image_modules(destination).names | {"numpy"}
     for file, module in imported(model):
         if known.isdisjoint(module.alternatives):
