@@ -1,4 +1,4 @@
-"""What a step does wrong has the same words here as in the real stub."""
+"""What a step does wrong, or seldom does, has the same words in a test and in the fused form as in the real stub."""
 
 import queue
 import re
@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc
 
-from tests.configs import ON_CPU, tensors
+from tests.configs import ON_CPU, in_a_row, tensors
 from tests.files import write_files
 from tests.running import serving
+from tests.runtime.fused.forms import stage_fused_form
 from triton_ensembles import testing
 from triton_ensembles.server.triton_server import TritonServer
 
@@ -29,6 +30,11 @@ def final(sender, *responses):
     for response in responses:
         sender.send(response)
     sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
 
 
 class TritonPythonModel:
@@ -64,6 +70,9 @@ ANSWERS = {  # what execute does, by name
     "correlation_of_call": "self.call(request, correlation_id=1.5)",
     "outputs_of_call": "pb_utils.InferenceRequest(model_name='m', requested_output_names=[''], inputs=[])",
     "decoupled_call": "return [self.call(request, model_name='stream', request_id='none').exec()]",
+    "log_surrogate": "pb_utils.Logger.log_error('bad \\udc80')",
+    "silent": "raise ValueError",
+    "mute": "raise Mute",
     "unknown_tensor": "pb_utils.get_input_tensor_by_name(request, 'Z').as_numpy()",
     "unknown_type": "pb_utils.triton_string_to_numpy('FP32')",
     "null": "return [None, None]",
@@ -113,6 +122,10 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("faults")
     write(folder / "single", ANSWERS)
     write(folder / "stream", STREAMS, "model_transaction_policy { decoupled: true }\n")
+    source = tmp_path_factory.mktemp("written") / "fused"
+    write(source / "single", ANSWERS)
+    files = {"ensemble.toml": 'description = "One step"\n', "ensemble/config.pbtxt": in_a_row("single") + tensors()}
+    stage_fused_form(write_files(source, files), folder)
     return folder
 
 
@@ -124,12 +137,12 @@ def client(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def comparable(answer: Any) -> Any:
-    """Without addresses, and the folders of files."""
+    """Without addresses, the folders of files, and the name of the ensemble."""
     if isinstance(answer, list):
         return [comparable(each) for each in answer]
     if isinstance(answer, dict):
         return {name: (array.dtype, array.shape, array.tolist()) for name, array in answer.items()}
-    return re.sub(r"(0x[0-9a-f]+)|(/[^\n:]*/)", "", str(answer))
+    return re.sub(r"(0x[0-9a-f]+)|(/[^\n:]*/)|in ensemble 'fused', |fused\.(?=single)", "", str(answer))
 
 
 def served(client: grpc.InferenceServerClient, model: str, word: str) -> Any:
@@ -173,3 +186,13 @@ def test_an_answer_is_that_of_the_stub(
 ) -> None:
     """Otherwise a test that expects an error passes, and Triton says something else."""
     assert here(repository / model, word) == served(client, model, word)
+
+
+OTHERS = {"log_keyword", "decoupled_call", *(word for word in ANSWERS if word.startswith("sent"))}
+"""What the fused form refuses in words of its own: its steps return their responses, and call each other only."""
+
+
+@pytest.mark.parametrize("word", [word for word in ANSWERS if word not in OTHERS])
+def test_an_answer_of_the_fused_form_is_that_of_the_stub(client: grpc.InferenceServerClient, word: str) -> None:
+    """Otherwise what is deployed gives another number, or another error, than what was drawn."""
+    assert served(client, "fused", word) == served(client, "single", word)

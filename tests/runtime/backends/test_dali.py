@@ -211,7 +211,7 @@ def cut_at_first_value() -> Any:
 
 def test_without_a_batch_axis_and_with_rows_of_different_shapes(model_server: ModelServer) -> None:
     """Otherwise max_batch_size 0 would be misread, or rows that cannot form one tensor would crash the model."""
-    text = f'name: "ragged" backend: "dali"\n{tensors("LENGTH:INT32:-1,1", "CUT:FP32:-1,-1")}{ON_CPU}'
+    text = f'name: "ragged" backend: "dali" max_batch_size: 0\n{tensors("LENGTH:INT32:-1,1", "CUT:FP32:-1,-1")}{ON_CPU}'
     model_server.load("ragged", text, {"1/model.dali": make_pipeline(cut_at_first_value)})
     lengths = np.full((6, 1), 3, np.int32)  # more rows than the pipeline's own batch size
     assert model_server.infer("ragged", ["CUT"], LENGTH=lengths)["CUT"].shape == (6, 3)

@@ -1,4 +1,4 @@
-"""What a step seldom returns or raises is seen by a client as in the drawn form, from the real server."""
+"""What a step returns or raises between others is seen by a client as in the drawn form, from the real server."""
 
 import re
 from collections.abc import Iterator
@@ -14,27 +14,13 @@ from tests.hosting.archives import CONFIG, ensemble, model_py
 from tests.runtime.fused.forms import both_forms
 
 ODD = model_py(
-    execute="""word = request.request_id()
-            if word == "silent":
-                raise ValueError
-            if word == "mute":
-                raise Mute
-            if word == "surrogate":
+    execute="""if request.request_id() == "surrogate":
                 raise ValueError("bad \\udc80")
-            if word == "logged":
-                pb_utils.Logger.log_error("bad \\udc80")
-            if word == "twice":
+            if request.request_id() == "twice":
                 answers.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x), pb_utils.Tensor("Y", x + 5)]))
                 continue
-            if word == "rows":
+            if request.request_id() == "rows":
                 x = x[:0]"""
-).replace(
-    "class TritonPythonModel",
-    """class Mute(Exception):
-    def __str__(self):
-        raise RuntimeError("no text")
-
-class TritonPythonModel""",
 )
 PLAIN = model_py(execute="x = x + 1")
 
@@ -67,17 +53,10 @@ def ask(client: grpc.InferenceServerClient, word: str) -> Any:
         return re.sub(r"/[^\n:]*/", "", str(error.message()))
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
-        ("", [[1.0, 1.0, 1.0]]),
-        ("twice", [[1.0, 1.0, 1.0]]),
-        ("silent", "ValueError: <EMPTY MESSAGE>"),
-        ("mute", "MESSAGE UNAVAILABLE DUE TO EXCEPTION: RuntimeError: no text"),
-        ("logged", "TypeError: log_error(): incompatible function arguments"),
-        ("rows", "input byte size mismatch for input 'X' for model 'chain.plain'. Expected 12, got 0"),
-    ],
-)
+TOO_FEW = "input byte size mismatch for input 'X' for model 'chain.plain'. Expected 12, got 0"
+
+
+@pytest.mark.parametrize(("word", "expected"), [("rows", TOO_FEW), ("twice", [[1.0, 1.0, 1.0]])])
 def test_a_client_sees_the_same(forms: dict[str, grpc.InferenceServerClient], word: str, expected: Any) -> None:
     """Otherwise what is deployed gives another number, or another error, than what was drawn."""
     drawn, fused = (ask(forms[form], word) for form in ("drawn", "fused"))

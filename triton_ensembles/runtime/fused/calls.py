@@ -91,7 +91,10 @@ class Logger:
 
     @staticmethod
     def log(message: str, level: str = INFO) -> None:
-        STUB.call("log", level, str(message))
+        if not isinstance(message, str):
+            wrong = f"{level}(): incompatible function arguments. The following argument types are supported:"
+            raise TypeError(f"{wrong}\n    1. (message: str) -> None\n\nInvoked with: {message!r}")
+        STUB.call("log", level, message)
 
     log_info = staticmethod(partial(log, level=INFO))
     log_warn = staticmethod(partial(log, level=WARNING))
