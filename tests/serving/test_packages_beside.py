@@ -15,7 +15,7 @@ from tests.wheels import add_wheel
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.request import Proof
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.declared import Asked
 from triton_ensembles.server.bare_python import bare_python
 from triton_ensembles.server.home import find_home
@@ -128,6 +128,22 @@ def test_an_error_of_a_fused_build_names_the_file_of_the_user(models: Path, tmp_
         build(request, print)
     assert refused.value.path == models / "requirements.txt"
     assert not places.dist.exists()
+
+
+def test_two_versions_for_a_fused_build_are_named_by_the_file_of_the_user(models: Path, tmp_path: Path) -> None:
+    declare(models / "first", "ninefold", "factor==2.0")
+    declare(models / "second", "factor==3.0")
+    (scratch := tmp_path / "scratch").mkdir()
+    request = implied(models, fused(), Places(tmp_path, tmp_path, tmp_path / "dist"), Proof.NONE, scratch, print)
+    with pytest.raises(EnsembleError) as refused:
+        build(request, print)
+    assert f"{shown(models)}/second/requirements.txt: error[fused-environments]: second needs" in str(refused.value)
+
+
+def test_a_fused_build_takes_packages_that_the_command_line_alone_names(models: Path, tmp_path: Path) -> None:
+    asked = Asked((), ("ninefold", "factor"))
+    places = Places(tmp_path, tmp_path, tmp_path / "dist")
+    assert implied(models, fused(), places, Proof.NONE, tmp_path / "scratch", print, asked).name == "models"
 
 
 def test_a_library_of_the_system_is_named_before_a_fused_archive_is_packed(

@@ -91,7 +91,9 @@ def ask_sources(request: BuildRequest, sources: Sources, progress: Progress) -> 
 def _build_recipe(request: BuildRequest, progress: Progress, sources: Sources | None) -> Built:
     message = f"{request.name} has faults, so nothing was built"
     heard = progress if request.origin else None  # of an ensemble of the project, check prints the warnings
-    refuse_faults(request.folder, request.destination, message, request.origin, progress=heard)
+    refuse_faults(
+        request.folder, request.destination, message, request.origin, progress=heard, written_for=request.written_for
+    )
     plan = _planned(request)
     inputs = digest_of_inputs(plan, request.engines_from)
     if built := _unchanged(request, inputs):

@@ -59,6 +59,7 @@ def implied(
     for line in notes.assumed:
         progress(f"assumed: {line}")
     own = replace(places, ensembles=scratch / ENSEMBLES)
-    files = {own.root / each.file: Path(each.declared.asked.files[0]) for each in environments if each.declared}
+    declared = ((own.root / each.file, each.declared.asked.files) for each in environments if each.declared)
+    files = {written: by[0] for written, by in declared if by}  # --with alone names none
     request = BuildRequest(own.ensembles / name, target, own, Weights("pretrained"), proof=proof, origin=found.root)
     return replace(request, written_for=files)

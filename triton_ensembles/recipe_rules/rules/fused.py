@@ -142,20 +142,23 @@ def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
 def fused_environments(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if destination.device != "fused":
         return
-    needs: dict[str, list[tuple[str, str]]] = defaultdict(list)  # of each package: the pin, and who needs it
-    for _, spec, environment in environment_files(repository):
+    needs: dict[str, list[tuple[str, str, Place]]] = defaultdict(list)  # of each package: the pin, who needs it, where
+    for path, spec, environment in environment_files(repository):
         with suppress(EnsembleError):  # recipe-environment-file reports it
             for pin in spec.pip_requirements:
                 if "==" in pin:
-                    use = (pin, f"{' and '.join(environment.steps)} need {pin} ({environment.file})")
-                    needs[canonicalize_name(Requirement(pin).name)].append(use)
+                    name = canonicalize_name(Requirement(pin).name)
+                    need = (
+                        f"{' and '.join(environment.steps)} {'needs' if len(environment.steps) == 1 else 'need'} {pin}"
+                    )
+                    needs[name].append((pin, need, Place(path, spec.line_of(name) or 0)))
     for name, users in sorted(needs.items()):
-        for (pin, first), (other_pin, second) in combinations(users, 2):
+        for (pin, first, _), (other_pin, second, place) in combinations(users, 2):
             if pin != other_pin:
-                message = f"{first}, and {second}: the ensemble cannot be fused"
+                message = f"{second}, and {first}: the ensemble cannot be fused"
                 effect = "one process runs all steps, and imports one version of a package"
                 cure = f"ask for the same version of {name}, or " + _CURE
-                yield Finding(repository.place(RECIPE), message, effect, cure)
+                yield Finding(place, message, effect, cure)
     for model in repository.models:
         if _is_part(model, destination) and PARAMETER in model.config.parameters:
             message = f"{model.folder} brings a packed environment ({PARAMETER}), so the ensemble cannot be fused"
