@@ -147,11 +147,11 @@ def fused_environments(repository: Repository, destination: Destination) -> Iter
         with suppress(EnsembleError):  # recipe-environment-file reports it
             for pin in spec.pip_requirements:
                 if "==" in pin:
-                    name = canonicalize_name(Requirement(pin).name)
+                    package = canonicalize_name(Requirement(pin).name)
                     need = (
                         f"{' and '.join(environment.steps)} {'needs' if len(environment.steps) == 1 else 'need'} {pin}"
                     )
-                    needs[name].append((pin, need, Place(path, spec.line_of(name) or 0)))
+                    needs[package].append((pin, need, Place(path, spec.line_of(package) or 0)))
     for name, users in sorted(needs.items()):
         for (pin, first, _), (other_pin, second, place) in combinations(users, 2):
             if pin != other_pin:
