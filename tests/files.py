@@ -4,9 +4,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def write_files(folder: Path, files: Mapping[str, str | bytes]) -> Path:
-    """Write each content to its path in ``folder``; returns ``folder``."""
+def edit(file: Path, before: str, after: str) -> None:
+    """Write ``after`` in the place of ``before``, wherever that stands in the file."""
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after))
+
+
+def write_files(folder: Path, files: Mapping[str, object]) -> Path:
+    """Write each content, a text or bytes, to its path in ``folder``; None is a folder. Returns ``folder``."""
     for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        path = folder / name
+        data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+        (path if data is None else path.parent).mkdir(parents=True, exist_ok=True)
+        if isinstance(data, bytes):
+            path.write_bytes(data)
     return folder

@@ -1,9 +1,11 @@
 """Commands that tests start: ended with the test, whatever becomes of it."""
 
+import os
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import tritonclient.http as http
@@ -16,6 +18,11 @@ from triton_ensembles.server.sockets import connection_to
 from triton_ensembles.server.triton_server import TritonServer
 
 Server = TypeVar("Server", bound=ServerProcess)
+
+
+def outcome(*command: str | Path, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, with these environment variables besides."""
+    return subprocess.run(command, cwd=cwd, env=os.environ | variables, capture_output=True, text=True)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.chain import NAME, write_chain
+from tests.files import edit
 from triton_ensembles import EnsembleError, build, check, clone, diff, graph, measure, read_recipe
 
 _CALL = """\
@@ -55,7 +56,7 @@ def test_an_archive_is_checked_and_built_for_the_mode_that_it_is_for(tmp_path: P
     folder = tmp_path / "ensembles" / NAME
     shutil.copytree(folder / "second", folder / "helper")
     code = folder / "second" / "1" / "model.py"
-    code.write_text(code.read_text().replace("        return pb_utils", f"{_CALL}        return pb_utils"))
+    edit(code, "        return pb_utils", f"{_CALL}        return pb_utils")
     assert [fault.rule for fault in check(folder).faults if fault.severity == "error"] == ["sagemaker-bls"]
     assert not check(folder, single=True).errors
     with pytest.raises(EnsembleError, match="sagemaker-bls"):

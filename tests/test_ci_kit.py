@@ -16,6 +16,7 @@ import yaml
 from checkout import ROOT
 from tests.checking.reports import MISSING, NEGATIVE, write_model
 from tests.docs.blocks import blocks_of
+from tests.running import outcome
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.commands.cli import main
 
@@ -57,13 +58,8 @@ def run_action(job: Path, **inputs: str) -> tuple[subprocess.CompletedProcess[st
         assert found, value
         environment[name] = values[found[1]] if found[1] else "the-action"
     (runner / "script").write_text(step["run"])
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", runner / "script"],
-        cwd=job,
-        env=os.environ | {"PATH": f"{runner}:{os.environ['PATH']}"} | environment,
-        capture_output=True,
-        text=True,
-    )
+    environment["PATH"] = f"{runner}:{os.environ['PATH']}"
+    done = outcome("bash", "--noprofile", "--norc", "-eo", "pipefail", runner / "script", cwd=job, **environment)
     output = (runner / "output").read_text().strip()
     return done, Path(output.removeprefix("sarif-file=")) if output else None
 
@@ -136,7 +132,7 @@ def test_the_commands_of_the_page_exist() -> None:
     """Otherwise what people copy from it is refused."""
     command = main.get_command(click.Context(main), "check")
     assert command is not None
-    known = {option for parameter in command.params for option in parameter.opts}
+    known = {"--help", *(option for parameter in command.params for option in parameter.opts)}
     text = _PAGE.read_text(encoding="utf-8")
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) <= known
     assert text.count("triton-ensembles check ") >= 2

@@ -1,10 +1,7 @@
-"""check, graph, clone and diff on a Python that has only what `pip install triton-ensembles` installs."""
+"""The requirements of the core and of the extras: tests/test_wheel.py installs the core, and runs what it is for."""
 
 import ast
-import os
 import re
-import subprocess
-import sys
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
@@ -12,74 +9,12 @@ import pytest
 from packaging.utils import canonicalize_name
 from tritonclient.grpc import model_config_pb2
 
-from checkout import ENSEMBLES, ROOT
-from tests.building.variants.test_equal import archive
-from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
+from checkout import ROOT
+from tests.core import PROJECT, distributions
 from triton_ensembles.ground.extras import MODULES
 from triton_ensembles.triton.model_config_message import DESCRIPTOR
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a Python without any package that the core does not require."""
-    folder = tmp_path_factory.mktemp("bare")
-    missing = modules_without(distributions(PROJECT["dependencies"]))
-    assert {"numpy", "torch", "boto3", "matplotlib", "tensorflow", "onnxruntime", "tritonclient"} <= {*missing}
-    (folder / "sitecustomize.py").write_text(SITECUSTOMIZE % (missing,))
-    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (folder, ROOT)))}
-
-
-def run(bare: dict[str, str], folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "triton_ensembles", *map(str, arguments)]
-    return subprocess.run(command, cwd=folder, env=bare, capture_output=True, text=True)
-
-
-def test_the_core_needs_no_more_than_it_requires(bare: dict[str, str], tmp_path: Path) -> None:
-    """Otherwise `check` in someone's CI ends in a traceback, or needs gigabytes."""
-    packed = archive(tmp_path)
-    bert = ENSEMBLES / "bert_trt"
-    for arguments in (
-        ("check", bert),
-        ("check", packed, "--format", "json"),
-        ("check", "--explain", "tensor-dims-missing"),
-        ("graph", bert),
-        ("clone", packed, "--count", "2", "--prefix", "copy"),
-        ("--project", ROOT, "diff", "cpu", "fused", "bert_trt"),
-        ("--project", ROOT, "list"),
-        ("schema",),
-    ):
-        done = run(bare, tmp_path, *arguments)
-        is_check = arguments[:2] == ("check", packed)  # of stand-ins for the environment and the weights
-        assert done.returncode == is_check, done.stderr
-    assert (tmp_path / "copy_0001.tar.gz").is_file()
-    project = tmp_path / "project"
-    project.mkdir()
-    for arguments in (("new", "moods"), ("new", "taken", "--from", packed), ("check", "moods", "--strict")):
-        done = run(bare, project, *arguments)
-        assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("words", ["upload", "serve x", "build", "lsp", f"graph {ENSEMBLES}/bert_trt -o picture.svg"])
-def test_a_command_whose_packages_are_missing_says_how_to_install_them(
-    bare: dict[str, str], tmp_path: Path, words: str
-) -> None:
-    done = run(bare, tmp_path, *words.split())
-    (line,) = done.stderr.splitlines()
-    assert done.returncode == 2
-    assert line.startswith(f"error: {words.split()[0]} needs the package ")
-    assert "which is not installed; run: make setup" in line  # in a checkout; tests/test_wheel.py asks a wheel
-
-
-def test_their_help_and_the_completion_of_shells_work_all_the_same(bare: dict[str, str], tmp_path: Path) -> None:
-    done = run(bare, tmp_path, "upload", "--help")
-    assert done.returncode == 0
-    assert "Copy archives to S3." in done.stdout
-    words = {"COMP_WORDS": "triton-ensembles upload --", "COMP_CWORD": "2"}
-    done = run(bare | words | {"_TRITON_ENSEMBLES_COMPLETE": "bash_complete"}, tmp_path)
-    assert done.returncode == 0
-    assert "--help" in done.stdout
 
 
 def test_every_package_that_is_imported_is_required_by_the_core_or_an_extra() -> None:

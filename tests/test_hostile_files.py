@@ -18,7 +18,6 @@ from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import parse_json
 from triton_ensembles.project.location import find_project
-from triton_ensembles.serving.served import served
 from triton_ensembles.triton.targets import CPU
 
 TOML = {
@@ -119,23 +118,11 @@ def test_a_path_that_no_system_takes_is_a_fault_of_the_recipe(tmp_path: Path) ->
     assert any("this path is longer than 2000 bytes" in fault.message for fault in found.faults)
 
 
-def _lay(models: Path, files: dict[str, str]) -> None:
-    """A repository of one Python model, with more files."""
-    write_files(models, {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY, **files})
-
-
-def test_a_manifest_that_never_ends_keeps_no_server_waiting(tmp_path: Path) -> None:
-    """Otherwise `serve` of a folder waits for ever, without a word."""
-    _lay(tmp_path / "models", {})
-    os.mkfifo(tmp_path / "models" / "manifest.json")
-    assert served(tmp_path / "models", tmp_path).models == ("m",)
-
-
 @pytest.mark.parametrize("make", ENDLESS, ids=["a pipe", "a device"])
 def test_what_never_ends_is_not_packed(make: Callable[[Path], None], tmp_path: Path) -> None:
     """Otherwise `build` of a repository copies a device until the disk is full."""
     write_chain(tmp_path)
-    _lay(tmp_path / "models", {})
+    write_files(tmp_path / "models", {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY})
     make(tmp_path / "models" / "m" / "1" / "weights.bin")
     done = run_in(tmp_path, "build", f"{tmp_path}/models")
     assert done.exit_code == 1

@@ -1,26 +1,19 @@
 """Which project a command works on, from wherever it is called."""
 
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from checkout import ROOT
 from tests.chain import NAME, write_chain
+from tests.commands.projects import run, run_in
 from tests.files import write_files
-from triton_ensembles.commands.cli import main
+from tests.running import outcome
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import user_folder
 from triton_ensembles.project.location import find_project
 from triton_ensembles.project.recipe.reader import read_recipe
-
-
-def run(words: Sequence[str]) -> Result:
-    """The command in the current folder."""
-    return CliRunner().invoke(main, words)
 
 
 def test_it_is_the_nearest_folder_with_ensembles_from_the_current_one_upward(tmp_path: Path) -> None:
@@ -38,7 +31,7 @@ def test_a_pyproject_may_name_it(tmp_path: Path) -> None:
     write_chain(tmp_path / "serving")
     write_files(tmp_path, {"pyproject.toml": '[tool.triton-ensembles]\r\nproject = "serving"\r\n', "src/empty": ""})
     assert find_project(tmp_path / "src") == tmp_path / "serving"
-    result = run(["--project", str(tmp_path), "list"])
+    result = run_in(tmp_path, "list")
     assert result.output.startswith(NAME)
     assert find_project(tmp_path / "serving") == tmp_path / "serving"
 
@@ -63,7 +56,7 @@ def test_without_a_project_a_command_says_so_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run(words.split())
+    result = run(*words.split())
     line = result.stderr.splitlines()[-1]
     assert result.exit_code == 2
     assert f"there is no project: neither {tmp_path} nor a folder above it holds ensembles/" in line
@@ -75,18 +68,18 @@ def test_paths_need_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "a" / "ensembles").rename(tmp_path / "a" / "models")
     monkeypatch.chdir(tmp_path)
     for arguments in (["check", "a/models"], ["graph", f"a/models/{NAME}"], ["diff", "cpu", "fused"]):
-        result = run(arguments)
+        result = run(*arguments)
         assert result.exit_code == 0, result.output
     for arguments in (["check", "b"], ["graph", "b"]):
-        result = run(arguments)
+        result = run(*arguments)
         assert "there is no path 'b', and no project whose ensemble it could be" in result.stderr
 
 
 def test_a_checkout_is_the_project_of_its_own_build_py(tmp_path: Path) -> None:
     command = [sys.executable, ROOT / "build.py", "check", "bert_trt"]
-    assert subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).returncode == 0
+    assert outcome(*command, cwd=tmp_path).returncode == 0
     write_chain(tmp_path)
-    done = subprocess.run([*command[:2], "list"], cwd=tmp_path, capture_output=True, text=True)
+    done = outcome(*command[:2], "list", cwd=tmp_path)
     assert done.stdout.startswith(NAME)
 
 
@@ -96,7 +89,7 @@ def test_windows_line_ends_are_read_as_all_others(tmp_path: Path) -> None:
         if path.is_file():
             path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     for words in ("list", "check --strict", "check --strict --target fused", "diff cpu fused"):
-        result = run(["--project", str(tmp_path), *words.split()])
+        result = run_in(tmp_path, *words.split())
         assert result.exit_code == 0, result.output
 
 
@@ -134,7 +127,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_variable_for_another_
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRITON_ENSEMBLES_HOME", str(tmp_path / "file" / "home"))
-    result = run(["setup"])
+    result = run("setup")
     (line,) = result.stderr.splitlines()
     words = f"error: {tmp_path}/file/home: tritonserver cannot be installed here: Not a directory; set TRIT"
     assert line.startswith(words)

@@ -26,7 +26,7 @@ from benchmarks.page import PAGE, numbers
 from benchmarks.parts import BATCH, BATCHES, IMAGE_BATCH, MANY, ONE
 from benchmarks.results import Results
 from benchmarks.tables import Table
-from checkout import ROOT
+from tests.running import outcome
 from triton_ensembles.ground.errors import EnsembleError
 
 FACTS = {
@@ -52,8 +52,7 @@ def run_of(throughputs: Mapping[tuple[str, Load], Sequence[float]]) -> Results:
 
 
 def make_page(reports: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "benchmarks.page", "--reports", str(reports), *options]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return outcome(sys.executable, "-m", "benchmarks.page", "--reports", reports, *options)
 
 
 def test_the_page_has_every_part(tmp_path: Path) -> None:

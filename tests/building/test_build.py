@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 from checkout import ROOT
-from tests.commands.projects import run_in
+from tests.commands.projects import run_in, write_ensemble
 from tests.places import borrowed
-from tests.project.test_location import write_ensemble
 from tests.running import running
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built

@@ -83,17 +83,6 @@ def write(path: Path, files: Mapping[str, Content]) -> Path:
     return path
 
 
-def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
-    """Write the files of a repository, or of its recipe, into ``folder``; None is a folder."""
-    for name, content in files.items():
-        path = folder / name
-        data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
-        (path if data is None else path.parent).mkdir(parents=True, exist_ok=True)
-        if isinstance(data, bytes):
-            path.write_bytes(data)
-    return folder
-
-
 def faults(*paths: Path, **target: str) -> list[Fault]:
     return list(check(paths, Destination(**target)).faults)
 

@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 from tests.checking.endpoint import Endpoint
-from tests.checking.packing import Content, faults, write, write_folder
+from tests.checking.packing import Content, faults, write
 from tests.checking.packing import members as members_of_an_ensemble
 from tests.checking.pieces import GONE, flat, member, read_table
 from tests.checking.test_cases import example, filled
 from tests.checking.test_cases import read as read_models
+from tests.files import write_files
 from triton_ensembles.checking.fault import Fault
 from triton_ensembles.checking.registry import RULES_BY_ID
 from triton_ensembles.checking.staging_example import stage
@@ -58,7 +59,7 @@ def archives(table: dict[str, Any], case: dict[str, Any], name: str = "model.tar
 def found_in(table: dict[str, Any], case: dict[str, Any], folder: Path) -> list[Fault]:
     made, to = archives(table, case), table.get("to", {}) | case.get("to", {})
     if place := table.get("folder"):
-        paths = [write_folder(folder / place, members) for members in made.values()]
+        paths = [write_files(folder / place, members) for members in made.values()]
     else:
         paths = [write(folder / name, members) for name, members in made.items()]
     single = {"single": SingleModel(**to["single"])} if "single" in to else {}
@@ -120,7 +121,7 @@ def test_files_in_folders_are_read_as_those_in_archives(path: Path, tmp_path: Pa
     table = read(path)
     for name, case in table["cases"].items():
         ((_, members),) = archives(table, case).items()
-        found = faults(write_folder(tmp_path / name, members), **table.get("to", {}) | case.get("to", {}))
+        found = faults(write_files(tmp_path / name, members), **table.get("to", {}) | case.get("to", {}))
         said = sorted(fault.rule for fault in found if fault.rule in table.get("rules", ()))
         assert said == sorted(rule.partition(":")[0] for rule in case["says"]), (name, found)
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.packing import IO, MODEL_PY, Content, ensemble_of, faults, packed, python_step, write, write_folder
+from tests.checking.packing import IO, MODEL_PY, Content, ensemble_of, faults, packed, python_step, write
+from tests.files import write_files
 from tests.work import calls_of
 from triton_ensembles.checking.checker import check, check_repositories
 from triton_ensembles.checking.examples import io_tensor
@@ -154,7 +155,7 @@ def test_of_many_models_nothing_is_concluded_and_one_line_says_why(tmp_path: Pat
 def test_a_config_of_many_brackets_is_not_read(item: str, tmp_path: Path) -> None:
     """Otherwise a megabyte of empty groups, each of which becomes an object that every rule looks at, takes seconds."""
     files: dict[str, Content] = {"m/config.pbtxt": f"{python_step()}input [ {item * 160_000} ]", "m/1": None}
-    for path in (write_folder(tmp_path / "models", files), write(tmp_path / "a.tar.gz", files)):
+    for path in (write_files(tmp_path / "models", files), write(tmp_path / "a.tar.gz", files)):
         (fault,) = check([path]).faults
         assert (fault.rule, fault.severity) == ("repository-too-large", Severity.ERROR)
         assert "brackets" in fault.message

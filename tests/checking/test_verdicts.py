@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.checking import verdicts
-from tests.checking.packing import write_folder
+from tests.files import write_files
 from triton_ensembles.checking.examples import ensemble, python_model, step
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
@@ -21,7 +21,7 @@ def test_a_verdict_is_about_a_model_and_its_steps(tmp_path: Path) -> None:
     assert seen[0] != seen[1]
     changes = {"used/1/model.py": True, "used/labels.txt": True, "other/1/model.py": False}
     for path, changed in (changes | {"used/1/__pycache__/m.pyc": False, "user/config.pbtxt": True}).items():
-        write_folder(tmp_path, {path: "# new\n"})
+        write_files(tmp_path, {path: "# new\n"})
         seen.append(verdicts.digest_of(tmp_path, "user", completes=False))
         assert (seen[-1] not in seen[:-1]) == changed, path
 

@@ -9,12 +9,35 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from checkout import ROOT
+from tests.checking.packing import MODEL_PY, ensemble_of, python_step
+from tests.files import edit, write_files
 from triton_ensembles.commands.cli import main
+from triton_ensembles.project.examples.place import examples_folder
+
+
+def run(*arguments: object) -> Result:
+    """Run the command in this process and the current folder."""
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def run_in(project: Path, *arguments: str | Path) -> Result:
-    """The command in this process."""
-    return CliRunner().invoke(main, ["--project", str(project), *map(str, arguments)])
+    """Run the command in this process, for a project."""
+    return run("--project", project, *arguments)
+
+
+def write_ensemble(project: Path, name: str) -> Path:
+    """Write an ensemble of one Python step, without examples; returns the folder for them."""
+    files = {"ensemble/1/README.md": "No files of its own.\n", "ensemble/config.pbtxt": ensemble_of("double")}
+    files |= {"double/1/model.py": MODEL_PY.replace('"Y", x', '"Y", 2 * x'), "double/config.pbtxt": python_step()}
+    files["ensemble.toml"] = 'description = "Four numbers to twice their values"\n'
+    return examples_folder(write_files(project / "ensembles" / name, files))
+
+
+def write_faulty(project: Path, name: str = "faulty") -> None:
+    """Write an ensemble whose DAG names a model that does not exist."""
+    write_ensemble(project, name)
+    config = project / "ensembles" / name / "ensemble" / "config.pbtxt"
+    edit(config, 'model_name: "double"', 'model_name: "triple"')
 
 
 def command(project: Path, *arguments: str | Path) -> list[str]:

@@ -1,11 +1,9 @@
 """Commands on repositories and archives that have no recipe, in a folder that is no project."""
 
 import json
-import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tarfile
 import urllib.request
@@ -13,25 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from checkout import ROOT
-from tests.commands.projects import run_in
-from tests.files import write_files
+from tests.commands.projects import run, run_in
+from tests.files import edit, write_files
 from tests.repositories import pack, write_chain, write_ensemble, write_step
-from tests.running import lines_until, port_options, running
+from tests.running import lines_until, outcome, port_options, running
 from triton_ensembles.building.variants.written import clone
-from triton_ensembles.commands.cli import main
 from triton_ensembles.server.ports import Ports
 from triton_ensembles.triton.model_config import parse_config
 
 REQUEST = json.dumps({"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 10]}]})
 COMMAND = (sys.executable, "-m", "triton_ensembles")
-
-
-def run(words: list[str]) -> Result:
-    """The command in the current folder."""
-    return CliRunner().invoke(main, words)
 
 
 @pytest.fixture
@@ -74,7 +65,7 @@ def _ask(url: str, model: str) -> list[float]:
 def test_a_repository_becomes_a_proven_archive_with_the_same_bytes_every_time(folder: Path) -> None:
     write_files(folder / "models", {"double/1/__pycache__/model.pyc": b""})
     (folder / "models" / "triple" / "labels.txt").symlink_to(folder / "models" / "six" / "config.pbtxt")
-    result = run(["build", "models", "--format", "json"])
+    result = run("build", "models", "--format", "json")
     assert result.exit_code == 0, result.output
     (made,) = json.loads(result.stdout)["archives"]
     assert (made["name"], made["archive"], made["changed"]) == ("models", "dist/models.tar.gz", True)
@@ -85,14 +76,14 @@ def test_a_repository_becomes_a_proven_archive_with_the_same_bytes_every_time(fo
     assert not list((folder / "dist").glob(".*"))
     content = (folder / "dist" / "models.tar.gz").read_bytes()
     shutil.rmtree(folder / "dist")
-    assert run(["build", "models"]).exit_code == 0
+    assert run("build", "models").exit_code == 0
     assert (folder / "dist" / "models.tar.gz").read_bytes() == content
 
 
 def test_what_does_not_load_does_not_become_an_archive(folder: Path) -> None:
     step = folder / "models" / "double" / "1" / "model.py"
     step.write_text("import numpy\nnumpy.array([]).reshape(3)\n" + step.read_text())
-    result = run(["build", "models"])
+    result = run("build", "models")
     assert result.exit_code == 1
     assert re.search("does not load.*\\n.*cannot reshape array", result.stderr)
     assert list((folder / "dist").iterdir()) == []
@@ -103,21 +94,21 @@ def test_what_does_not_load_does_not_become_an_archive(folder: Path) -> None:
 def test_a_path_whose_models_do_not_answer_is_loaded_but_not_proven(folder: Path, target: str) -> None:
     """Whoever has loaded it without --prove has heard nothing of its answers."""
     step = folder / "models" / "triple" / "1" / "model.py"
-    step.write_text(step.read_text().replace("values * 3", "values.reshape(7, 7)"))
+    edit(step, "values * 3", "values.reshape(7, 7)")
     words = ["build", "models", *(("--target", target) if target == "fused" else ())]
-    assert run(words).exit_code == 0
-    refused = run([*words, "--prove"])
+    assert run(*words).exit_code == 0
+    refused = run(*words, "--prove")
     assert refused.exit_code == 1
     assert "cannot reshape array of size 2 into shape (7,7)" in refused.stderr
-    step.write_text(step.read_text().replace("values.reshape(7, 7)", "values * 3"))
-    proven = run([*words, "--prove"])
+    edit(step, "values.reshape(7, 7)", "values * 3")
+    proven = run(*words, "--prove")
     assert proven.exit_code == 0, proven.output
     assert "asking" in proven.stderr
 
 
 def test_a_path_is_measured_with_its_own_examples(folder: Path) -> None:
     write_files(folder / "models", {"six/examples/one.json": REQUEST})
-    result = run(["perf", "models", "--concurrency", "1", "--seconds", "0.6", "--format", "json"])
+    result = run("perf", "models", "--concurrency", "1", "--seconds", "0.6", "--format", "json")
     assert result.exit_code == 0, result.output
     (report,) = json.loads(result.stdout)["reports"]
     assert (report["name"], report["input"]) == ("six", "1 example row: X FP32 [2]")
@@ -142,7 +133,7 @@ def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(
         asked = [line for line in printed if line.startswith("runtime.invoke_endpoint")]
         lines = [line for line in printed if line.startswith(("import boto3", "runtime = "))]
         code = "\n".join([*lines, *(f"print({line})" for line in asked)])
-        done = subprocess.run([sys.executable, "-c", code], env=os.environ | exports, capture_output=True, text=True)
+        done = outcome(sys.executable, "-c", code, cwd=folder, **exports)
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0
     answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -151,7 +142,7 @@ def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(
 
 
 def test_an_archive_without_a_manifest_is_cloned(folder: Path) -> None:
-    result = run(["clone", "six.tar.gz", "--count", "2", "--prefix", "t", "--output", "out"])
+    result = run("clone", "six.tar.gz", "--count", "2", "--prefix", "t", "--output", "out")
     assert result.exit_code == 0, result.output
     with tarfile.open(folder / "out" / "t_0001.tar.gz") as tar:
         names = tar.getnames()
@@ -160,7 +151,7 @@ def test_an_archive_without_a_manifest_is_cloned(folder: Path) -> None:
         steps = [step.model_name for step in parse_config(config.read().decode(), "x").ensemble_scheduling.step]
     assert steps == ["t_0001.double", "t_0001.triple"]
     assert {name.split("/")[0] for name in names} == {"t_0001", *steps}
-    assert run(["check", "out"]).exit_code == 0
+    assert run("check", "out").exit_code == 0
 
 
 def test_a_single_model_at_the_root_keeps_its_place_in_a_clone(folder: Path, tmp_path: Path) -> None:
@@ -175,7 +166,7 @@ def test_a_single_model_at_the_root_keeps_its_place_in_a_clone(folder: Path, tmp
 )
 def test_options_of_builds_are_refused_with_paths(folder: Path, option: str) -> None:
     for command in ("serve", "perf", "build"):
-        result = run([command, "models", option])
+        result = run(command, "models", option)
         assert result.exit_code == 2
         assert f"{option.partition('=')[0]} is for what is built, and" in result.stderr
 
@@ -184,12 +175,12 @@ def test_packages_of_the_command_line_are_those_of_the_steps(folder: Path) -> No
     step = folder / "models" / "double" / "1" / "model.py"
     step.write_text("import pandas\n" + step.read_text())
     (folder / "mine.txt").write_text("pandas\n")
-    missing = run(["check", "models"])
+    missing = run("check", "models")
     assert missing.exit_code == 1 and "fix: write pandas into models/requirements.txt" in missing.stdout
     for option, place in (("--with=pandas", "--with"), ("--requirements=mine.txt", "mine.txt")):
-        found = run(["check", "models", option])
+        found = run("check", "models", option)
         assert found.exit_code == 0 and f"packages: those of {place}\n" in found.stderr
-    refused = run(["new", "x", "--with", "pandas"])
+    refused = run("new", "x", "--with", "pandas")
     assert refused.exit_code == 2 and "--requirements and --with are for --from" in refused.stderr
 
 
@@ -206,7 +197,7 @@ def test_an_ensemble_comes_before_a_folder_of_its_name_and_a_slash_means_the_fol
 
 def test_a_repository_is_fused_without_a_recipe_and_a_warning_is_only_said(folder: Path) -> None:
     write_files(folder / "models", {"double/v2/notes.txt": ""})
-    result = run(["build", "models", "--target", "fused", "--format", "json"])
+    result = run("build", "models", "--target", "fused", "--format", "json")
     assert result.exit_code == 0, result.output
     (made,) = json.loads(result.stdout)["archives"]
     assert (made["name"], made["archive"]) == ("models", "dist/fused/models.tar.gz")
@@ -215,16 +206,16 @@ def test_a_repository_is_fused_without_a_recipe_and_a_warning_is_only_said(folde
     assert "new models --from models` makes a project that keeps it" in result.stderr
     assert "commit it" not in result.stderr
     warning = "models/double/v2: warning[version-folder-ignored]"
-    assert warning in result.stderr and warning in run(["build", "models"]).stderr
+    assert warning in result.stderr and warning in run("build", "models").stderr
 
 
 def test_one_of_several_ensembles_is_fused_by_its_name(folder: Path) -> None:
     write_ensemble(folder / "models", "twice", ("double", "double"))
-    refused = run(["build", "models", "--target", "fused"])
+    refused = run("build", "models", "--target", "fused")
     assert refused.exit_code == 1 and "choose one: --model six" in refused.stderr
-    assert run(["build", "models", "--target", "fused", "--model", "twice"]).exit_code == 0
+    assert run("build", "models", "--target", "fused", "--model", "twice").exit_code == 0
     assert (folder / "dist" / "fused" / "twice.tar.gz").is_file()
-    assert run(["build", "models", "--model", "double"]).exit_code == 0
+    assert run("build", "models", "--model", "double").exit_code == 0
     with tarfile.open(folder / "dist" / "double.tar.gz") as packed:
         assert {name.split("/")[0] for name in packed.getnames()} == {"double"}
 
@@ -234,7 +225,7 @@ def test_a_repository_that_lacks_something_is_not_fused_and_the_recipe_is_offere
 ) -> None:
     step = folder / "models" / "double" / "1" / "model.py"
     step.write_text("import nobody_knows_this\n" + step.read_text())
-    result = run(["build", "models", "--target", "fused"])
+    result = run("build", "models", "--target", "fused")
     assert result.exit_code == 1
     assert "needs a recipe first" in result.stderr
     assert not (folder / "dist" / "fused").exists()
@@ -242,12 +233,12 @@ def test_a_repository_that_lacks_something_is_not_fused_and_the_recipe_is_offere
     assert place == "in an empty folder"  # this one is not
     (folder / "empty").mkdir()
     monkeypatch.chdir(folder / "empty")
-    imported = run(words.split())
+    imported = run(*words.split())
     assert imported.exit_code == 0, imported.output
 
 
 def test_what_is_neither_says_so_in_one_line(folder: Path) -> None:
     for name, words in (("nope", "there is no path 'nope', and no project"), ("no/pe", "no/pe: there is no such file")):
-        result = run(["serve", name])
+        result = run("serve", name)
         assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
         assert words in result.stderr

@@ -1,25 +1,23 @@
 """The command line as a user sees it: help, errors of one line, exit codes 0, 1 and 2."""
 
-import os
 import re
-import subprocess
 import sys
 import tomllib
 
 import pytest
-from click.testing import CliRunner
 
 from checkout import ROOT
-from tests.commands.projects import run_in
+from tests.commands.projects import run, run_in
 from tests.pythons import python_or_skip
-from triton_ensembles.commands.cli import COMMANDS, main
+from tests.running import outcome
+from triton_ensembles.commands.cli import COMMANDS
 from triton_ensembles.server.interpreter import inspect_interpreter
 from triton_ensembles.triton.pip_server import VERSION
 from triton_ensembles.version import __version__
 
 
 def test_help_lists_the_commands() -> None:
-    done = subprocess.run([sys.executable, "build.py", "--help"], capture_output=True, text=True, cwd=ROOT)
+    done = outcome(sys.executable, "build.py", "--help")
     assert done.returncode == 0
     assert done.stdout.startswith("Usage: build.py [OPTIONS]")
     assert all(f"\n  {command} " in done.stdout for command in COMMANDS)
@@ -28,7 +26,7 @@ def test_help_lists_the_commands() -> None:
 def test_the_version_is_that_of_the_package() -> None:
     """pyproject.toml has the same."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert CliRunner().invoke(main, ["--version"]).stdout == f"triton-ensembles, version {__version__}\n"
+    assert run("--version").stdout == f"triton-ensembles, version {__version__}\n"
     assert project["version"] == __version__
 
 
@@ -39,14 +37,14 @@ def test_a_misspelled_command_is_named() -> None:
 
 def test_make_without_a_target_prints_help() -> None:
     """The first thing that a newcomer types explains the rest."""
-    done = subprocess.run(["make"], capture_output=True, text=True, cwd=ROOT)
+    done = outcome("make")
     assert done.returncode == 0
     assert "make demo" in done.stdout and "make test" in done.stdout
 
 
 def test_setup_says_what_works_here_every_time() -> None:
     """Otherwise the second run prints nothing, and nobody knows which engines and images can be rehearsed."""
-    result = CliRunner().invoke(main, ["setup"])
+    result = run("setup")
     assert result.exit_code == 0, result.output
     assert f"tritonserver {VERSION} and perf_analyzer in " in result.stderr
     assert "engines  onnxruntime" in result.stderr
@@ -59,8 +57,7 @@ def test_a_newcomers_python_that_does_not_suit_is_replaced_by_one_that_does(mino
     """Otherwise `make demo` refuses the python3 of a new distribution, though the machine has another one."""
     run = "runpy.run_module('triton_ensembles.server.machine', run_name='__main__')"
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import runpy; {run}"
-    command = [python_or_skip(minor).executable, "-I", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = outcome(python_or_skip(minor).executable, "-I", "-c", code)
     assert done.returncode == 0, done.stderr
     found = inspect_interpreter(done.stdout.strip())
     assert found is not None and found.minor in ("3.11", "3.12")
@@ -74,7 +71,7 @@ def test_a_newcomers_python_without_a_server_is_refused_with_the_line_that_works
         "try: machine.check_machine()\n"
         "except machine.EnsembleError as error: print(error)"
     )
-    done = subprocess.run([python_or_skip("3.13").executable, "-S", "-I", "-c", code], capture_output=True, text=True)
+    done = outcome(python_or_skip("3.13").executable, "-S", "-I", "-c", code)
     assert "Python 3.11 or 3.12 is needed, but this is 3.13" in done.stdout
     assert "uvx --python 3.12 --from 'WHEEL[serve]' triton-ensembles" in done.stdout
 
@@ -87,7 +84,7 @@ def test_the_check_of_the_machine_needs_nothing_installed() -> None:
         "try: machine.check_machine()\n"
         "except machine.EnsembleError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-S", "-I", "-c", code], capture_output=True, text=True)
+    done = outcome(sys.executable, "-S", "-I", "-c", code)
     assert "tritonserver needs glibc 2.35 or newer, but this machine has 2." in done.stdout
     assert "Debian 12 or newer" in done.stdout
 
@@ -106,8 +103,7 @@ def test_a_tab_offers_what_there_is(typed: str, offered: set[str]) -> None:
     """Otherwise people look up in a browser what the next image or instance type is called."""
     asked = {"_BUILD_PY_COMPLETE": "bash_complete", "COMP_WORDS": f"build.py {typed}"}
     asked["COMP_CWORD"] = str(len(typed.split()))
-    command = [sys.executable, "build.py"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | asked)
+    done = outcome(sys.executable, "build.py", **asked)
     assert {f"plain,{word}" for word in offered} <= set(done.stdout.split())
 
 
@@ -118,7 +114,6 @@ def test_a_tab_imports_nothing_that_builds_or_serves(typed: str, offered: str) -
     """Otherwise it takes seconds: numpy alone is a fifth of one."""
     code = "from triton_ensembles.commands.cli import main; main(prog_name='c')"
     asked = {"_C_COMPLETE": "bash_complete", "COMP_WORDS": f"c {typed}", "COMP_CWORD": str(len(typed.split()) or 1)}
-    command = [sys.executable, "-X", "importtime", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | asked)
+    done = outcome(sys.executable, "-X", "importtime", "-c", code, **asked)
     assert f"plain,{offered}" in done.stdout
     assert "numpy" not in done.stderr and "triton_ensembles.serving" not in done.stderr

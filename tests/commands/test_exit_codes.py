@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.projects import run_in
-from tests.project.test_location import write_ensemble
+from tests.commands.projects import run_in, write_ensemble, write_faulty
 from triton_ensembles.commands.cli import COMMANDS
 
 USAGE = (
@@ -25,10 +24,8 @@ FAULTS = ("check faulty", "build faulty", "serve faulty", "demo faulty", "perf f
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tmp_path_factory.mktemp("project")
-    for name in ("faulty", "whole"):
-        write_ensemble(project, name)
-    config = project / "ensembles" / "faulty" / "ensemble" / "config.pbtxt"
-    config.write_text(config.read_text().replace('model_name: "double"', 'model_name: "triple"'))
+    write_faulty(project)
+    write_ensemble(project, "whole")
     (project / "empty").mkdir()
     return project
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from checkout import ROOT
 from tests import chain
 from tests.commands.conftest import Run
 from tests.commands.projects import run_in
+from tests.running import outcome
 from triton_ensembles.building.built import Built
 
 
@@ -81,8 +81,8 @@ def test_diff_shows_the_one_model_that_the_dag_becomes(run: Run) -> None:
     shown = run("diff", "cpu", "fused")
     assert shown.exit_code == 0, shown.output
     assert '-platform: "ensemble"' in shown.output
-    assert "+first (python): X=X -> Y=M" in shown.output
-    assert "+second (python): X=M -> Y=Y" in shown.output
+    assert "+first (python): X=X -> Y=T1" in shown.output
+    assert "+second (python): X=T1 -> Y=Y" in shown.output
 
 
 def test_check_finds_nothing_wrong_with_it(fused_chain: Built, run: Run) -> None:
@@ -93,7 +93,7 @@ def test_check_finds_nothing_wrong_with_it(fused_chain: Built, run: Run) -> None
 
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["make", "--no-print-directory", *words], capture_output=True, text=True, cwd=ROOT)
+    return outcome("make", "--no-print-directory", *words)
 
 
 def test_make_passes_the_target_on() -> None:

@@ -1,8 +1,8 @@
 """The options of perf."""
 
 import pytest
-from click.testing import CliRunner
 
+from tests.commands.projects import run
 from triton_ensembles.commands.perf import perf
 
 
@@ -24,7 +24,7 @@ def test_concurrencies_are_a_list() -> None:
 )
 def test_wrong_inputs_are_refused_before_anything_is_built(arguments: list[str], words: str) -> None:
     """Otherwise a typo costs minutes of building and starting a server."""
-    result = CliRunner().invoke(perf, arguments)
+    result = run("perf", *arguments)
     assert result.exit_code == 2
     assert words in result.output
     assert "sha256" not in result.output

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.commands.projects import run
 from tests.measuring.planning.synthetic import profile
-from triton_ensembles.commands.cli import main
 from triton_ensembles.measuring.profiling.profile import profile_file, write_profile
 
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def plan(*arguments: str) -> Result:
     words = [word for argument in arguments for word in argument.split()]
-    return CliRunner().invoke(main, ["--project", ".", "plan", "--quiet", *words])
+    return run("--project", ".", "plan", "--quiet", *words)
 
 
 def document(*arguments: str) -> dict[str, Any]:

@@ -6,14 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from tests.commands.projects import command, run_in
+from tests.commands.projects import command, run, run_in, write_ensemble
 from tests.files import write_files
-from tests.project.test_location import write_ensemble
 from tests.running import running
 from triton_ensembles.building.places import Places
-from triton_ensembles.commands.cli import main
 
 RECIPE = """description = "one"
 [environments.own]
@@ -87,6 +84,6 @@ def test_without_a_project_the_packages_of_repositories_are_freed(
     monkeypatch.setenv("TRITON_ENSEMBLES_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     write_files(tmp_path / "home" / "build", {"store/0/declared/pandas/large.bin": bytes(3_000_000)})
-    result = CliRunner().invoke(main, ["prune"])
+    result = run("prune")
     assert result.exit_code == 0 and "3.0 MB  freed, by 1 files and folders" in result.output
     assert not (tmp_path / "home" / "build" / "store" / "0").exists()

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from checkout import ROOT
-from tests.commands.projects import command
-from tests.files import write_files
-from tests.project.test_location import write_ensemble
+from tests.commands.projects import command, write_ensemble
+from tests.files import edit, write_files
 from tests.running import running
 from triton_ensembles.ground.processes import end
 from triton_ensembles.server.ports import Ports
@@ -78,8 +77,8 @@ def test_what_a_program_started_in_a_session_of_its_own_ends_with_it(tmp_path: P
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     inner = sleeper(tmp_path / "sleeper", pipe)
-    inner.write_text(inner.read_text().replace("import os,", "import signal, os,", 1))
-    inner.write_text(inner.read_text().replace("pipe = ", "signal.signal(signal.SIGTERM, signal.SIG_IGN)\npipe = ", 1))
+    edit(inner, "import os,", "import signal, os,")
+    edit(inner, "pipe = ", "signal.signal(signal.SIGTERM, signal.SIG_IGN)\npipe = ")
     code = f"import subprocess; subprocess.run([{os.fspath(inner)!r}], start_new_session=True)"
     environment = os.environ | {"TMPDIR": os.fspath(tmp_path)}
     with running(sys.executable, "-c", code, env=environment) as process, pipe.open() as stream:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.projects import command, done_in, run_in
-from tests.project.test_location import write_ensemble
+from tests.commands.projects import command, done_in, run_in, write_ensemble
 
 
 @pytest.fixture
@@ -79,7 +78,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", disk], check=True)
 
 
-def test_a_full_disk(small_disk: Path) -> None:
+def test_a_full_disk_and_one_that_is_read_only(small_disk: Path) -> None:
     write_ensemble(small_disk, "doubler")
     assert run_in(small_disk, "build").exit_code == 0
     archive = small_disk / "dist" / "cpu" / "doubler.tar.gz"
@@ -90,10 +89,6 @@ def test_a_full_disk(small_disk: Path) -> None:
     assert "the disk is full; free some space, and run the command again; build.py prune" in line
     assert archive.read_bytes() == before
     assert leftovers(small_disk) == []
-
-
-def test_a_read_only_disk(small_disk: Path) -> None:
-    write_ensemble(small_disk, "doubler")
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     line = refused(small_disk, "build")
     assert line.startswith(f"error: {small_disk}") and "the file system is read-only; mount it for writing" in line

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from checkout import ROOT
 from docs.generators import commands as reference
 from tests.docs.blocks import PAGES, blocks_of, inline_commands
+from tests.running import outcome
 from triton_ensembles.building.built import Built
 from triton_ensembles.commands.cli import main
 
@@ -64,8 +64,7 @@ def test_commands_and_their_options_exist(page: str, words: list[str]) -> None:
 def test_commands_that_only_read_work_as_they_stand(built: dict[str, Built], command: str, tmp_path: Path) -> None:
     """Otherwise a command of the documentation fails. Exit code 1 means that it found faults."""
     (tmp_path / "triton-ensembles").symlink_to(ROOT / "build.py")
-    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = outcome("bash", "-c", command, PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert done.returncode in (0, 1) and done.stdout and not done.stderr, done.stdout + done.stderr
 
 
@@ -78,5 +77,5 @@ def test_the_page_of_commands_is_up_to_date() -> None:
     """Otherwise people read about options as they were: run python -m docs.generators.commands."""
     # In a process of its own: click keeps the help option of a command as the first test that invoked it saw it.
     code = "from docs.generators.commands import page; print(page(), end='')"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = outcome(sys.executable, "-c", code)
     assert reference.PAGE.read_text(encoding="utf-8") == done.stdout

@@ -2,8 +2,6 @@
 
 import ast
 import inspect
-import os
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 import triton_ensembles
 from checkout import ROOT
 from tests.docs.blocks import Block, blocks_of, type_smallest_ensemble
+from tests.running import outcome
 
 pytestmark = pytest.mark.slow
 
@@ -41,9 +40,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_an_example_prints_what_it_says(code: Block, output: Block, project: Path) -> None:
     assert output.kind == "text"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", code.text]
-    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
+    done = outcome(sys.executable, "-c", code.text, cwd=project, PYTHONPATH=str(ROOT))
     assert done.stdout == output.text, done.stderr
 
 
@@ -71,8 +68,7 @@ from triton_ensembles import check, graph
 assert not {"numpy", "boto3", "torch", "asyncio"} & {*sys.modules}
 print(check([sys.argv[1]]).failed, graph(sys.argv[1])[:9])
 """
-    command = [sys.executable, "-c", code, ROOT / "ensembles" / "bert_trt"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = outcome(sys.executable, "-c", code, ROOT / "ensembles" / "bert_trt")
     assert done.stdout == "False flowchart\n", done.stderr
 
 
@@ -84,8 +80,8 @@ def test_type_checkers_of_users_see_the_types(tmp_path: Path) -> None:
         "reveal_type(check('models').errors)\nreveal_type(build('x').changed)\nreveal_type(read_recipe('x').description)\n"
         "check(3)\n"
     )
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", tmp_path / "cache"]
-    done = subprocess.run([*command, tmp_path / "use.py"], cwd=ROOT, capture_output=True, text=True)
+    command = (sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", tmp_path / "cache")
+    done = outcome(*command, tmp_path / "use.py")
     lines = done.stdout.splitlines()
     assert [line.rpartition(" ")[2] for line in lines[:3]] == ['"int"', '"bool"', '"str"'], done.stdout
     assert "[arg-type]" in lines[3]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from checkout import ROOT
-from tests.checking.packing import write_folder
 from tests.docs.blocks import blocks_of, type_smallest_ensemble
+from tests.files import write_files
 from tests.running import served_by
 from tests.strangers.transcript import stable
 
@@ -20,7 +20,7 @@ LAUNCHER = f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/build.py" --project . "$
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_folder(tmp_path_factory.mktemp("project"), {"ensembles": None, "bin/triton-ensembles": LAUNCHER})
+    folder = write_files(tmp_path_factory.mktemp("project"), {"ensembles": None, "bin/triton-ensembles": LAUNCHER})
     (folder / "bin" / "triton-ensembles").chmod(0o755)
     return folder
 

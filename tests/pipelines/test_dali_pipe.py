@@ -12,12 +12,13 @@ from PIL import Image, ImageOps
 
 from pipelines import dali_pipe
 from tests.ensembles.clients import PHOTOGRAPHS, SHOTS, saved
+from tests.running import outcome
 
 SCRIPT = Path(dali_pipe.__file__)
 
 
 def run(*arguments: str, script: Path = SCRIPT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True)
+    return outcome(sys.executable, script, *arguments)
 
 
 @pytest.mark.parametrize("name", SHOTS)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.packing import MODEL_PY, ensemble_of, python_step, write_folder
-from tests.commands.projects import run_in
-from triton_ensembles.project.examples.place import examples_folder
+from tests.checking.packing import MODEL_PY
+from tests.commands.projects import run_in, write_ensemble
+from tests.files import write_files
 from triton_ensembles.pytest_plugin.rehearsal import Rehearsal
 
 pytestmark = pytest.mark.slow
@@ -22,19 +22,11 @@ SHOW = """def show(inputs, outputs):
 RECIPE = 'description = "one"\n[environments.own]\nfile = "envs/processing.yml"\nsteps = ["double"]\n'
 
 
-def write_ensemble(project: Path, name: str) -> Path:
-    """An ensemble of one Python step, without examples; returns the folder for them."""
-    files = {"ensemble/1/README.md": "No files of its own.\n", "ensemble/config.pbtxt": ensemble_of("double")}
-    files |= {"double/1/model.py": MODEL_PY.replace('"Y", x', '"Y", 2 * x'), "double/config.pbtxt": python_step()}
-    files["ensemble.toml"] = 'description = "Four numbers to twice their values"\n'
-    return examples_folder(write_folder(project / "ensembles" / name, files))
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with ``doubler``, which has an example and a show.py, and ``silent``, which has none."""
     project = tmp_path_factory.mktemp("project")
-    write_folder(write_ensemble(project, "doubler"), {"rows.json": json.dumps(REQUEST), "show.py": SHOW})
+    write_files(write_ensemble(project, "doubler"), {"rows.json": json.dumps(REQUEST), "show.py": SHOW})
     write_ensemble(project, "silent")
     return project
 
@@ -86,7 +78,7 @@ def test_invoke_sends_the_example_to_an_endpoint(sagemaker_endpoint: Rehearsal, 
 def test_paths_in_a_recipe_are_relative_to_the_project(tmp_path: Path) -> None:
     """Otherwise a project cannot bring environment files of its own."""
     write_ensemble(tmp_path, "packed")
-    write_folder(tmp_path, {"ensembles/packed/ensemble.toml": RECIPE})
+    write_files(tmp_path, {"ensembles/packed/ensemble.toml": RECIPE})
     missing = run_in(tmp_path, "build")
     assert missing.exit_code == 1
     assert f"the recipe names {tmp_path}/envs/processing.yml, which does not exist" in missing.output
@@ -97,8 +89,8 @@ def test_check_without_paths_checks_the_project_and_its_environment_files(tmp_pa
     write_ensemble(tmp_path, "packed")
     model = tmp_path / "ensembles" / "packed" / "double" / "1" / "model.py"
     file = tmp_path / "envs" / "processing.yml"  # this checkout has one of the same name, with tokenizers
-    write_folder(tmp_path, {"ensembles/packed/ensemble.toml": RECIPE})
-    write_folder(tmp_path, {"envs/processing.yml": "dependencies:\n  - python=3.9\n  - numpy=1.26.4\n"})
+    write_files(tmp_path, {"ensembles/packed/ensemble.toml": RECIPE})
+    write_files(tmp_path, {"envs/processing.yml": "dependencies:\n  - python=3.9\n  - numpy=1.26.4\n"})
     model.write_text("import tokenizers\n" + MODEL_PY)
     checked = run_in(tmp_path, "check", "--image", "24.09")
     assert f"{model}:1:1: note[environment-import-unnamed]: {file} does not name 'tokenizers'" in checked.output

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.packing import Content, write_folder
+from tests.checking.packing import Content
 from tests.commands.projects import run_in
+from tests.files import write_files
 from tests.running import serving
 from tests.starter.repositories import LABEL, TEXT, X, write_ensemble, write_network, write_repository, write_step
 from triton_ensembles.archive.manifest import FACTS
@@ -38,7 +39,7 @@ def plain(folder: Path) -> Path:
     """A repository beside the code of a client."""
     write_repository(folder / "deploy" / "model_repository")
     readme = "deploy/model_repository/README.md"
-    return write_folder(folder, {readme: "how to deploy", "client/client.py": "import tritonclient"})
+    return write_files(folder, {readme: "how to deploy", "client/client.py": "import tritonclient"})
 
 
 def archive(folder: Path) -> Path:
@@ -72,7 +73,7 @@ def pictures(folder: Path) -> Path:
     write_step(folder / "models" / "decode", PICTURE, X, answer, imports="import io\nfrom PIL import Image\n")
     write_ensemble(folder / "models" / "decoder", PICTURE, X, "decode IMAGE X")
     pins = "# also of the client\ntritonclient[all]\npillow==11.0.0  # the newest then\n-r more.txt\n"
-    return write_folder(folder, {"requirements.txt": pins})
+    return write_files(folder, {"requirements.txt": pins})
 
 
 def one_of_several(folder: Path) -> Path:
@@ -192,7 +193,7 @@ def test_environments_beside_the_models_are_packed_under_the_new_names(tmp_path:
     models = tmp_path / "models"
     write_repository(models, more=_ENVIRONMENT.format("../env.tar.gz"))
     config = (models / "post" / CONFIG).read_text().replace("../env.tar.gz", "../pre/venv")
-    write_folder(models, {"env.tar.gz": "packed", "pre/venv/bin/activate": "", f"post/{CONFIG}": config})
+    write_files(models, {"env.tar.gz": "packed", "pre/venv/bin/activate": "", f"post/{CONFIG}": config})
     project = empty_project(tmp_path)
     result = run_in(project, "new", "x", "--from", models)
     named = "assumed: pre runs in the environment that its config.pbtxt names: $$TRITON_MODEL_DIRECTORY/../env.tar.gz"
@@ -229,11 +230,11 @@ def _two_models(folder: Path) -> Path:
 
 
 def _text_file(folder: Path) -> Path:
-    return write_folder(folder, {"model.zip": "PK"}) / "model.zip"
+    return write_files(folder, {"model.zip": "PK"}) / "model.zip"
 
 
 def _built(folder: Path) -> Path:
-    write_folder(folder, {"models/manifest.json": json.dumps(dict.fromkeys(FACTS))})
+    write_files(folder, {"models/manifest.json": json.dumps(dict.fromkeys(FACTS))})
     return archive(folder)
 
 
@@ -267,7 +268,7 @@ def test_what_cannot_be_imported_is_refused(
 ) -> None:
     """In one line, and nothing is written."""
     project, folder = empty_project(tmp_path), tmp_path / "source"
-    source = write_folder(folder, make) if isinstance(make, dict) else make(folder)
+    source = write_files(folder, make) if isinstance(make, dict) else make(folder)
     result = run_in(project, "new", "x", "--from", source)
     assert result.exit_code == 1
     (line,) = result.stderr.splitlines()

@@ -1,6 +1,5 @@
 """`new NAME` in an empty folder, as people run it: the project checks, builds, fuses, and passes its own tests."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -12,15 +11,15 @@ import pytest
 import yaml
 
 from checkout import ROOT, TRITON_HOME
+from tests.running import outcome
 from triton_ensembles.version import __version__
 
 NAME = "mood-of.texts_2"
 
 
 def run(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
-    environment = {"PYTHONPATH": str(ROOT), "TRITON_ENSEMBLES_HOME": str(TRITON_HOME)}
-    words = [sys.executable, "-m", *map(str, command)]
-    return subprocess.run(words, cwd=folder, env=os.environ | environment, capture_output=True, text=True)
+    variables = {"PYTHONPATH": str(ROOT), "TRITON_ENSEMBLES_HOME": str(TRITON_HOME)}
+    return outcome(sys.executable, "-m", *command, cwd=folder, **variables)
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
-from tests.commands.projects import run_in
+from tests.commands.projects import run_in, write_ensemble
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.hosting import archives
-from tests.project.test_location import write_ensemble
 from tests.pythons import python_or_skip
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import Built

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.commands.conftest import Run
-from tests.commands.projects import run_in
-from tests.project.test_location import write_ensemble
+from tests.commands.projects import run_in, write_ensemble, write_faulty
 from triton_ensembles.commands.invoke import invoke
 from triton_ensembles.commands.status import status
 from triton_ensembles.commands.upload import upload
@@ -19,10 +18,9 @@ from triton_ensembles.deploy.archives import Archive
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """``faulty`` has a fault, ``unread`` a recipe that is not TOML, and ``whole`` nothing."""
-    for name in ("faulty", "unread", "whole"):
+    write_faulty(tmp_path)
+    for name in ("unread", "whole"):
         write_ensemble(tmp_path, name)
-    config = tmp_path / "ensembles" / "faulty" / "ensemble" / "config.pbtxt"
-    config.write_text(config.read_text().replace('model_name: "double"', 'model_name: "triple"'))
     (tmp_path / "ensembles" / "unread" / "ensemble.toml").write_text("description = \n")
     return tmp_path
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tritonclient.utils import InferenceServerException
 
-from tests.checking.packing import write_folder
+from tests.files import write_files
 from tests.running import serving
 from tests.runtime.backends.conftest import ModelServer
 from tests.runtime.backends.test_completion import doubling, written
@@ -53,7 +53,7 @@ def test_the_file_is_what_the_ensemble_is_compared_with(
 ) -> None:
     """Otherwise the fault is found by the server, after the upload."""
     written(tmp_path, net := wrong.get("net", "net"), doubling("batch", 2), CONFIGS[net])
-    write_folder(tmp_path / "ensemble", {"1": None, "config.pbtxt": ENSEMBLE % (RIGHT | wrong)})
+    write_files(tmp_path / "ensemble", {"1": None, "config.pbtxt": ENSEMBLE % (RIGHT | wrong)})
     assert [fault.rule for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE] == rules
     shutil.rmtree(served.repository / "ensemble", ignore_errors=True)
     shutil.copytree(tmp_path / "ensemble", served.repository / "ensemble")

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.packing import faults, write_folder
+from tests.checking.packing import faults
 from tests.checking.pieces import torchscript
 from tests.checking.served import ModelLoader
+from tests.files import write_files
 from triton_ensembles.checking.examples import io_tensor, python_model
 from triton_ensembles.checking.fault import Severity
 
@@ -33,7 +34,7 @@ def test_the_server_agrees_on_types(tmp_path: Path) -> None:
     for name, (code, inputs, outputs, _) in MODELS.items():
         config = python_model(inputs=inputs, outputs=outputs, size=0, backend='platform: "pytorch_libtorch"')
         files = {"config.pbtxt": config, "1/model.pt": torchscript(f"def {METHODS.get(name, 'forward')}(self, {code}")}
-        write_folder(models / name, files)
+        write_files(models / name, files)
     errors = [each for each in faults(models) if each.severity is Severity.ERROR]
     errors = [each for each in errors if each.rule.startswith(("torchscript", "pytorch", "model-file"))]
     found = {Path(each.place.path).relative_to(models).parts[0] for each in errors}

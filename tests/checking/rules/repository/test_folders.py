@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.checking import test_cases
-from tests.checking.packing import MODEL_PY, Content, ensemble_of, python_step, write_folder
+from tests.checking.packing import MODEL_PY, Content, ensemble_of, python_step
 from tests.checking.reports import run
 from tests.checking.test_cases import example, read
+from tests.files import write_files
 from tests.repositories import write_chain
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import IDENTITY
@@ -43,7 +44,7 @@ def test_the_real_server_refuses_each_of_them_and_starts_beside_the_others(tmp_p
 
 def test_a_folder_whose_only_config_has_another_name_is_no_riddle(tmp_path: Path) -> None:
     """Otherwise people read that there is no model, and see one."""
-    write_folder(tmp_path, {"step/Config.pbtxt": python_step()})
+    write_files(tmp_path, {"step/Config.pbtxt": python_step()})
     with pytest.raises(EnsembleError, match=r"rename .*step/Config.pbtxt to config.pbtxt"):
         check([tmp_path])
 
@@ -64,7 +65,7 @@ def test_one_bad_model_is_said_to_cost_all(
     files: dict[str, Content] = {"step/config.pbtxt": python_step(), "step/1/model.py": MODEL_PY}
     files |= {"fine/config.pbtxt": ensemble_of("step"), "fine/1": None, "bad/1/model.py": code}
     files |= {"bad/config.pbtxt": python_step().replace("8", str(size))}
-    faults = check([write_folder(tmp_path, files)], Destination(instance=instance)).faults
+    faults = check([write_files(tmp_path, files)], Destination(instance=instance)).faults
     rules = ("max-batch-size-negative", "model-py-undefined-name")
     effect = next(fault.effect for fault in faults if fault.rule in rules)
     assert effect.endswith(LOST) is costs_all
@@ -95,5 +96,5 @@ def test_a_folder_of_code_is_no_misspelt_config(tmp_path: Path) -> None:
 def test_a_config_beside_the_models_hides_none_of_them(tmp_path: Path) -> None:
     """Otherwise the models of the repository are not checked, and a version folder is asked for at its root."""
     files: dict[str, Content] = {"m/config.pbtxt": "max_batch_size: x", "m/1/model.py": MODEL_PY, "config.pbtxt": ""}
-    rules = {fault.rule for fault in check([write_folder(tmp_path / "models", files)]).faults}
+    rules = {fault.rule for fault in check([write_files(tmp_path / "models", files)]).faults}
     assert {"config-outside", "config-wrong-type"} <= rules and "version-not-available" not in rules
