@@ -19,6 +19,7 @@ from tests.checking.packing import MODEL_PY, Content, ensemble_of, members, pack
 from triton_ensembles.checking import examples
 
 GONE = object()  # a member that this case does not have
+SHARED: dict[str, str] = yaml.safe_load(Path(__file__).with_name("shared.yaml").read_text())
 
 
 class Loader(yaml.SafeLoader):
@@ -195,6 +196,7 @@ _tag("ensemble", _ensemble)
 _tag("model", lambda more: {"config.pbtxt": python_step() + more, "1/model.py": MODEL_PY})
 _tag("environment", _environment)
 _tag("example", lambda name: getattr(examples, name))
+_tag("shared", SHARED.__getitem__)
 _tag("torchscript", torchscript)
 _tag("weights", _weights)
 _tag("onnx", _onnx)
