@@ -8,7 +8,7 @@ import click
 from triton_ensembles.checking.single_model import named_in, single_model
 from triton_ensembles.commands.common import endpoint_options, options, output
 from triton_ensembles.commands.common.option_rules import excludes
-from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
+from triton_ensembles.deploy.archives import Archive, refuse_faulty
 from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.deployment import deploy_endpoint
@@ -150,9 +150,9 @@ def deploy(
         variables = {ADDITIONAL_ARGS: "--disable-auto-complete-config"} | variables
     if only:
         variables = named_in(variables, only.repository, destination)
-    url, weights = f"{folder.url}{only.key if only else ''}", common_weights(chosen)
+    url = f"{folder.url}{only.key if only else ''}"
     desired = DesiredEndpoint(
-        place.endpoint, host.role, uri, instance, host.count, url, weights, cache=cache, environment=variables
+        place.endpoint, host.role, uri, instance, host.count, url, cache=cache, environment=variables
     )
     _announce(desired, aws)
     if not dry_run:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from triton_ensembles.archive.manifest import PRETRAINED, PROVIDED, RANDOM, random_weights
+from triton_ensembles.archive.manifest import RANDOM, random_weights
 from triton_ensembles.archive.members import refuse_missing
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.checker import report_on, repositories_at
@@ -76,17 +76,6 @@ def find_archives(folder: Path, ensembles: Iterable[str]) -> list[Path]:
         message = "no ensemble of this project has an archive here"
         raise EnsembleError(message, path=folder, cure=f"run: {COMMAND} build, or name the archives")
     return archives
-
-
-def common_weights(archives: Sequence[Archive]) -> str:
-    """The weights of all archives together: "random" when one's are, "pretrained" when all are, "provided" when some
-    came by hand, "" when one's are unknown."""
-    weights = {archive.weights for archive in archives}
-    if RANDOM in weights:
-        return RANDOM
-    if not weights <= {PRETRAINED, PROVIDED}:
-        return ""
-    return PROVIDED if PROVIDED in weights else PRETRAINED if weights else ""
 
 
 def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:

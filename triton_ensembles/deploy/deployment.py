@@ -7,7 +7,7 @@ from functools import partial
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.desired_endpoint import CONFIG, MODEL, DesiredEndpoint, Kind
 from triton_ensembles.deploy.removal import delete_unused
-from triton_ensembles.deploy.resource_names import AUTOSCALED, UNKNOWN_WEIGHTS, WEIGHTS, write_tags
+from triton_ensembles.deploy.resource_names import AUTOSCALED, write_tags
 from triton_ensembles.deploy.sagemaker_endpoint import Description, delete_endpoint, refuse_foreign, wait_until_settled
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
@@ -36,21 +36,17 @@ def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, time
             progress(f"{name} is {existing['EndpointStatus']} and cannot be updated: recreating it")
             delete_endpoint(aws, name, progress, timeout)
             existing = None
-        new_tags = write_tags({WEIGHTS: desired.weights or UNKNOWN_WEIGHTS})
         if existing and existing["EndpointConfigName"] == desired.config_name:
             _refuse_broken(existing, desired)
-            aws.sagemaker.add_tags(ResourceArn=existing["EndpointArn"], Tags=new_tags)
             return "unchanged"
         _create_parts(aws, desired, created, progress, timeout)
         if existing is None:
             created(f"endpoint {name}", partial(delete_endpoint, aws, name, progress, timeout))
-            aws.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=desired.config_name, Tags=new_tags)
+            aws.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=desired.config_name, Tags=write_tags())
         else:
             progress(f"updating {name} from {existing['EndpointConfigName']} to {desired.config_name}")
             _update(aws, desired, is_scaled=AUTOSCALED in tags)
-        now = _refuse_broken(wait_until_settled(aws, name, progress, timeout), desired)
-        if existing is not None:
-            aws.sagemaker.add_tags(ResourceArn=now["EndpointArn"], Tags=new_tags)
+        _refuse_broken(wait_until_settled(aws, name, progress, timeout), desired)
     # Only now: SageMaker cannot update an endpoint whose present configuration is gone.
     with aws_errors(f"delete what {name} no longer uses"):
         delete_unused(aws, name, progress, keep=(desired.model_name, desired.config_name))
@@ -94,13 +90,12 @@ def _rollback(progress: Progress) -> Iterator[Created]:
         raise
 
 
-def _refuse_broken(now: Description | None, desired: DesiredEndpoint) -> Description:
+def _refuse_broken(now: Description | None, desired: DesiredEndpoint) -> None:
     if now is None:
         raise EnsembleError(f"the endpoint {desired.name} was deleted by someone else during the deployment")
     if now["EndpointStatus"] != "InService" or now["EndpointConfigName"] != desired.config_name:
         reason = now.get("FailureReason") or f"it is {now['EndpointStatus']} with {now['EndpointConfigName']}"
         raise EnsembleError(f"the endpoint {desired.name} did not get into service: {reason}")
-    return now
 
 
 def _delete_unless_used(

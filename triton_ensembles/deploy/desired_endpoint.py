@@ -41,8 +41,6 @@ class DesiredEndpoint:
         instance: the instance type.
         count: the number of instances to start with.
         url: the prefix of the archives in S3, ending with a slash; or the one archive of a single-model endpoint.
-        weights: as :func:`triton_ensembles.deploy.archives.common_weights` says, "" when unknown; kept as a
-            tag, so that ``status`` can show it.
         cache: ModelCacheSetting; without it SageMaker unloads and deletes a model after each request.
         environment: the container's variables (SAGEMAKER_TRITON_…).
     """
@@ -53,7 +51,6 @@ class DesiredEndpoint:
     instance: str
     count: int
     url: str
-    weights: str = ""
     cache: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
 

@@ -12,8 +12,6 @@ from typing import Any
 from triton_ensembles.ground.errors import EnsembleError
 
 MADE_BY, OURS = "made-by", "triton-ensembles"
-WEIGHTS = "triton-ensembles:weights"
-UNKNOWN_WEIGHTS = "not-stated"
 AUTOSCALED = "triton-ensembles:autoscaled"
 VARIANT = "AllTraffic"  # the name that AWS's examples give to the only variant
 

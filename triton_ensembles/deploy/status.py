@@ -8,12 +8,13 @@ from triton_ensembles.deploy.autoscaling import describe_scaling
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.price import cost, known_price
-from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS, WEIGHTS
+from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS
 from triton_ensembles.deploy.sagemaker_endpoint import container_of, find_endpoint, tags_of
-from triton_ensembles.deploy.stored import stored_archives, weights_of
+from triton_ensembles.deploy.stored import head_of, is_ours, stored_archives
 from triton_ensembles.triton.sagemaker_variables import DEFAULT_MODEL
 
 _SHOWN = 50  # archives; each costs a request
+_WORDS = {PROVIDED: "provided: some came by hand, so nothing says what they are"}
 
 
 def endpoint_status(aws: Aws, endpoint: str) -> tuple[bool, list[str]]:
@@ -33,10 +34,6 @@ def _lines(aws: Aws, endpoint: str, description: dict[str, Any]) -> Iterator[str
         yield f"  reason   {reason}"
     if tags.get(MADE_BY) != OURS:
         yield "  not created by this tool"
-    if tags.get(WEIGHTS) == RANDOM:
-        yield f"  weights  {random_weights(endpoint)}"
-    elif tags.get(WEIGHTS) == PROVIDED:
-        yield "  weights  provided: some came by hand, so nothing says what they are"
     name = description["EndpointConfigName"]
     config = if_exists(aws.sagemaker.describe_endpoint_config, EndpointConfigName=name)
     variants = {configured["VariantName"]: configured for configured in config["ProductionVariants"]} if config else {}
@@ -60,15 +57,20 @@ def _variant_lines(aws: Aws, variant: dict[str, Any], configured: dict[str, Any]
     url = container.get("ModelDataUrl", "")
     yield f"  models   {url}"
     if container.get("Mode") == "MultiModel" and url.startswith("s3://"):
-        yield from _archive_lines(aws, S3Prefix.of_url(url))
-    elif model_name := container.get("Environment", {}).get(DEFAULT_MODEL):
-        yield f"           a single-model endpoint: {model_name}"
+        place, keys = S3Prefix.of_url(url), [*stored_archives(aws, S3Prefix.of_url(url))]
+    else:
+        folder, _, key = url.rpartition("/")
+        place, keys = S3Prefix.of_url(folder), [key] if url.startswith("s3://") else []
+        yield f"           a single-model endpoint: {container.get('Environment', {}).get(DEFAULT_MODEL, '')}"
+    for key in keys[:_SHOWN]:
+        yield from _archive_lines(aws, place, key)
+    if len(keys) > _SHOWN:
+        yield f"           and {len(keys) - _SHOWN} more"
 
 
-def _archive_lines(aws: Aws, place: S3Prefix) -> Iterator[str]:
-    archives = stored_archives(aws, place)
-    for key, stored in list(archives.items())[:_SHOWN]:
-        weights = weights_of(aws, place, key) or "not uploaded by this tool"
-        yield f"           {key}  {stored['Size'] / 1e6:.1f} MB, weights {weights}"
-    if len(archives) > _SHOWN:
-        yield f"           and {len(archives) - _SHOWN} more"
+def _archive_lines(aws: Aws, place: S3Prefix, key: str) -> Iterator[str]:
+    if head := head_of(aws, place, key):
+        weights = head["Metadata"].get("weights", "") if is_ours(head) else "not uploaded by this tool"
+        yield f"           {key}  {head['ContentLength'] / 1e6:.1f} MB, weights {_WORDS.get(weights, weights)}"
+        if weights == RANDOM:
+            yield f"           {random_weights(key)}"

@@ -8,14 +8,14 @@ from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws, if_exists, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, delete_bucket
 from triton_ensembles.deploy.keys import SUFFIX, has_digest
-from triton_ensembles.deploy.resource_names import MADE_BY, OURS, UNKNOWN_WEIGHTS
+from triton_ensembles.deploy.resource_names import MADE_BY, OURS
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 
 
 def metadata_of(archive: Archive) -> dict[str, str]:
     """The metadata of an archive's object."""
-    return {MADE_BY: OURS, "sha256": archive.sha256, "weights": archive.weights or UNKNOWN_WEIGHTS}
+    return {MADE_BY: OURS, "sha256": archive.sha256, "weights": archive.weights or "not-stated"}
 
 
 def is_uploaded(aws: Aws, place: S3Prefix, archive: Archive) -> bool:
@@ -25,7 +25,7 @@ def is_uploaded(aws: Aws, place: S3Prefix, archive: Archive) -> bool:
         EnsembleError: its key holds another file.
         ClientError: S3's reason.
     """
-    head = _head(aws, place, archive.key)
+    head = head_of(aws, place, archive.key)
     if head is None:
         return False
     if head["Metadata"].get("sha256") != archive.sha256 or head["ContentLength"] != archive.size:
@@ -49,12 +49,6 @@ def stored_archives(aws: Aws, place: S3Prefix) -> dict[str, Any]:
     return {stored["Key"].removeprefix(place.folder): stored for stored in archives}
 
 
-def weights_of(aws: Aws, place: S3Prefix, key: str) -> str:
-    """The weights that ``upload`` noted, or "not-stated"; "" for an archive that it did not upload."""
-    head = _head(aws, place, key)
-    return head["Metadata"].get("weights", "") if head and _is_ours(head) else ""
-
-
 def delete_uploaded(aws: Aws, place: S3Prefix, progress: Progress) -> int:
     """Delete the archives that ``upload`` uploaded, what interrupted uploads have left, and the bucket if this tool
     created it and it is empty.
@@ -63,7 +57,7 @@ def delete_uploaded(aws: Aws, place: S3Prefix, progress: Progress) -> int:
     """
     deleted = 0
     for key in stored_archives(aws, place):
-        if _is_ours(_head(aws, place, key)):
+        if is_ours(head_of(aws, place, key)):
             aws.s3.delete_object(Bucket=place.bucket, Key=place.folder + key)
             progress(f"deleted {place.url}{key}")
             deleted += 1
@@ -89,9 +83,11 @@ def _delete_unfinished(aws: Aws, place: S3Prefix, progress: Progress) -> None:
             progress(f"deleted the unfinished upload of s3://{place.bucket}/{entry['Key']}")
 
 
-def _head(aws: Aws, place: S3Prefix, key: str) -> dict[str, Any] | None:
+def head_of(aws: Aws, place: S3Prefix, key: str) -> dict[str, Any] | None:
+    """HeadObject's answer for an archive, None where there is none. Raises :class:`ClientError`."""
     return if_exists(aws.s3.head_object, Bucket=place.bucket, Key=place.folder + key)
 
 
-def _is_ours(head: dict[str, Any] | None) -> bool:
+def is_ours(head: dict[str, Any] | None) -> bool:
+    """Return whether ``upload`` has written this object."""
     return head is not None and head["Metadata"].get(MADE_BY) == OURS
