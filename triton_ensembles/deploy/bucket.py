@@ -1,8 +1,6 @@
 """The bucket of the archives, and the prefix in it that SageMaker calls ModelDataUrl."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -53,11 +51,8 @@ def archive_prefix(aws: Aws, endpoint: str, bucket: str | None, prefix: str | No
     return S3Prefix(bucket, prefix or endpoint)
 
 
-def ensure_bucket(aws: Aws, bucket: str, progress: Progress, created: Callable[[Callable[[], object]], object]) -> None:
+def ensure_bucket(aws: Aws, bucket: str, progress: Progress) -> None:
     """Create the bucket in the region of ``aws``, with this tool's tag, unless it exists.
-
-    Args:
-        created: takes what deletes the bucket, before it is requested.
 
     Raises:
         EnsembleError: the caller may not use it.
@@ -72,7 +67,6 @@ def ensure_bucket(aws: Aws, bucket: str, progress: Progress, created: Callable[[
             raise EnsembleError(message, cure="choose another --bucket") from error
         raise
     progress(f"creating the bucket {bucket} in {aws.region}")
-    created(partial(aws.s3.delete_bucket, Bucket=bucket))
     create_bucket(aws.s3, bucket, aws.region)
     aws.s3.get_waiter("bucket_exists").wait(Bucket=bucket, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
     aws.s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": write_tags()})

@@ -9,7 +9,6 @@ from triton_ensembles.deploy.aws import Aws, if_exists, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, delete_bucket
 from triton_ensembles.deploy.keys import SUFFIX, has_digest
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 
 
@@ -19,19 +18,8 @@ def metadata_of(archive: Archive) -> dict[str, str]:
 
 
 def is_uploaded(aws: Aws, place: S3Prefix, archive: Archive) -> bool:
-    """Return whether this archive, with this content, is in S3.
-
-    Raises:
-        EnsembleError: its key holds another file.
-        ClientError: S3's reason.
-    """
-    head = head_of(aws, place, archive.key)
-    if head is None:
-        return False
-    if head["Metadata"].get("sha256") != archive.sha256 or head["ContentLength"] != archive.size:
-        message = f"{place.url}{archive.key} is another file than {archive.path.name}"
-        raise EnsembleError(message, cure="delete it, or use another --prefix")
-    return True
+    """Return whether this archive is in S3: its key has a digest of its content. Raises :class:`ClientError`."""
+    return head_of(aws, place, archive.key) is not None
 
 
 def stored_archives(aws: Aws, place: S3Prefix) -> dict[str, Any]:

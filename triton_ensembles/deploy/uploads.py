@@ -6,11 +6,10 @@ manager deletes the parts of what it cannot complete.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from boto3.s3.transfer import ProgressCallbackInvoker, TransferConfig, create_transfer_manager
-from botocore.exceptions import BotoCoreError, ClientError
 
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws, aws_errors
@@ -25,8 +24,7 @@ _TRANSFERS = TransferConfig(_PART, _AT_ONCE, _PART, preferred_transfer_client="c
 
 
 def missing_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress: Progress) -> list[Archive]:
-    """Find out which of the archives are not in S3.
-    Raises :class:`EnsembleError`: a key holds another file, or S3's reason."""
+    """Find out which of the archives are not in S3. Raises :class:`EnsembleError`: S3's reason."""
     unique = list({archive.key: archive for archive in archives}.values())
     with aws_errors(f"look for archives in {place.url}"), ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = list(pool.map(lambda archive: is_uploaded(aws, place, archive), unique))
@@ -40,29 +38,17 @@ def missing_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], pro
 
 
 def upload_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress: Progress) -> list[Archive]:
-    """Upload the archives that are not there yet. Returns which these were.
-
-    What is complete stays in S3 after a failure or Ctrl-C. A bucket that this call has created is deleted if nothing is
-    in it.
-
-    Raises:
-        EnsembleError: a key holds another file, or S3's reason.
-    """
+    """Upload the archives that are not there yet. Returns which these were. After a failure or Ctrl-C, what is complete
+    stays in S3, as does the bucket. Raises :class:`EnsembleError`: S3's reason."""
     missing = missing_archives(aws, place, archives, progress)
-    if not missing:
-        return missing
-    undo: list[Callable[[], object]] = []
-    with aws_errors(f"upload to {place.url}"):
-        try:
-            ensure_bucket(aws, place.bucket, progress, undo.append)
-            _send(aws, place, missing, progress)
-        except BaseException:
-            if undo and not _has_objects(aws, place.bucket):
-                progress(f"rolling back: deleting the bucket {place.bucket}")
-                undo[0]()
-            else:
+    if missing:
+        with aws_errors(f"upload to {place.url}"):
+            ensure_bucket(aws, place.bucket, progress)
+            try:
+                _send(aws, place, missing, progress)
+            except BaseException:
                 progress("the archives that are complete stay in S3: the same command uploads the others")
-            raise
+                raise
     return missing
 
 
@@ -91,11 +77,3 @@ class _Sent:
         with self._lock:
             self._sent += size
             self._say(lambda: f"sent {self._sent / 1e6:.1f} of {max(self._total, self._sent) / 1e6:.1f} MB")
-
-
-def _has_objects(aws: Aws, bucket: str) -> bool:
-    """Return whether anything is in the bucket, or may be."""
-    try:
-        return bool(aws.s3.list_objects_v2(Bucket=bucket, MaxKeys=1).get("KeyCount"))
-    except (ClientError, BotoCoreError):
-        return True
