@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from tests.chain import build_fused_chain
 from tests.files import write_files
-from tests.repositories import pack
+from tests.repositories import pack, write_chain
 from tests.starter.repositories import write_network
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
@@ -220,3 +220,13 @@ def test_a_damaged_archive_is_refused(old: Path, tmp_path: Path) -> None:
     (tmp_path / "b.tar.gz").write_bytes(whole.read_bytes()[:-200])
     result = run(whole, tmp_path / "b.tar.gz")
     assert result.exit_code == 2 and "cannot be compared" in result.output
+
+
+def test_a_side_that_check_refuses_is_named(tmp_path: Path) -> None:
+    """Otherwise a client would not notice, and the server does not start."""
+    for side in ("old", "new"):
+        write_chain(tmp_path / side)
+    config = tmp_path / "new" / "double" / "config.pbtxt"
+    config.write_text(config.read_text().replace("max_batch_size", "max_batchsize"))
+    result = CliRunner().invoke(main, ["diff", str(tmp_path / "old"), str(tmp_path / "new")])
+    assert "check refuses" in result.output and "/double/config.pbtxt:2:1: ModelConfig has no field" in result.output

@@ -1,7 +1,7 @@
 """``diff``: the differences between two archives, folders or git revisions, or between two targets."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,15 @@ import click
 
 from triton_ensembles.building.built import choose
 from triton_ensembles.building.difference import difference
+from triton_ensembles.checking.checker import check
+from triton_ensembles.checking.fault import Severity
+from triton_ensembles.checking.repository_search import is_repository
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.comparing.comparison import Change, Comparison
-from triton_ensembles.comparing.sides import comparisons, side_of
+from triton_ensembles.comparing.sides import Side, comparisons, side_of
 from triton_ensembles.ground.errors import EnsembleError, UsageError
 from triton_ensembles.ground.spelling import most_of
+from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import CPU, NAMES, target_of
 
 _COLORS = {"+": "green", "-": "red", "@": "cyan"}
@@ -33,7 +37,7 @@ def diff(context: click.Context, old: str, new: str, names: tuple[str, ...], ima
     OLD and NEW are model repositories, projects, .tar.gz archives, or revisions of the git repository that you are in;
     an ENSEMBLE is also the path of a repository in both. Configs are compared by their fields: comments and order do
     not count. Models are matched without the names that a build or a clone puts before them. Archives are streamed,
-    not unpacked. A path comes before a revision of the same name.
+    not unpacked. A path comes before a revision of the same name. A side in which check finds errors is named.
 
     \b
       diff old.tar.gz dist/fused/bert.tar.gz       what a new archive changes
@@ -67,18 +71,29 @@ def diff(context: click.Context, old: str, new: str, names: tuple[str, ...], ima
         try:
             sides = side_of(old, Path(scratch)), side_of(new, Path(scratch))
             results = comparisons(*sides, names)
+            refused = [line for side in sides for line in _refused(side, image)]
         except EnsembleError as error:
             raise click.UsageError(str(error)) from error
     for result in results:
         _show(result, alone=len(results) == 1)
     differing = [result for result in results if result.changes]
     noticed = [result.name for result in results if result.client]
+    for line in refused if differing else ():
+        output.result(line, bold=True)
     if len(results) > 1:
         output.result(f"{len(differing)} of {len(results)} repositories differ; a client would notice that of "
                       f"{most_of(noticed) if noticed else 'none'}")  # fmt: skip
     records = [result.document() for result in results]
     output.document({"same": not differing, "client_notices": bool(noticed), "repositories": records})
     context.exit(1 if differing else 0)
+
+
+def _refused(side: Side, image: str) -> Iterator[str]:
+    """Yield a line if ``check`` finds errors in a repository or an archive: what differs there says little."""
+    if side.path.is_file() or is_repository(side.path):
+        faults = check([side.path], Destination(image=image)).faults
+        if errors := [fault for fault in faults if fault.severity is Severity.ERROR]:
+            yield f"check refuses {side.written} ({len(errors)}): {errors[0].place}: {errors[0].message}"
 
 
 def _show(result: Comparison, *, alone: bool) -> None:
