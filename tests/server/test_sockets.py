@@ -10,7 +10,6 @@ from tests.repositories import write_chain
 from tests.running import sent, serving
 from triton_ensembles.server.clients import grpc_client
 from triton_ensembles.server.server_command import Reach
-from triton_ensembles.server.sockets import socket_folder
 from triton_ensembles.server.triton_server import TritonServer
 
 
@@ -30,21 +29,6 @@ def test_sockets_are_reached_whatever_the_temporary_folder_is_called(
             assert sent(server.http_url, "GET", "/v2/models/six/ready")[0] == 200
             assert b"nv_inference_count" in sent(server.metrics_url, "GET", "/metrics")[1]
         assert not folder.exists() and not list(usual.iterdir())
-
-
-def test_the_longest_folder_that_is_not_replaced_has_room_for_the_longest_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prefix = "triton_ensembles_4194304_65535_"
-    for length in range(40, 70):
-        with tempfile.TemporaryDirectory(dir="/tmp") as short:
-            usual = Path(short) / ("x" * (length - len(short) - 1))
-            usual.mkdir()
-            monkeypatch.setattr(tempfile, "tempdir", str(usual))
-            folder = socket_folder(prefix)
-            assert len(str(folder / "grpc:65535")) <= 107
-            assert (folder.parent == usual) == (length <= 56)
-            folder.rmdir()
 
 
 @pytest.mark.filterwarnings("error")

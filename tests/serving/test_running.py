@@ -18,7 +18,6 @@ from tests.starter.repositories import write_network
 from triton_ensembles.building.built import Built
 from triton_ensembles.commands.check import check_command
 from triton_ensembles.ground import extras
-from triton_ensembles.ground.errors import EnsembleError
 
 FP32 = "data_type: TYPE_FP32, dims: [ 2 ]"
 GPU = "instance_group [ { kind: KIND_GPU } ]\n"
@@ -302,19 +301,6 @@ def test_a_missing_engine_is_refused_before_the_start_in_the_words_of_serve(
     lines = [line for line in output.splitlines() if words in line]
     assert lines and ", and there is no Python 3.99 with a shared library" in lines[0], output
     assert "; run: " in lines[0] and "pyenv install 3.99" in lines[0]
-
-
-def test_all_missing_engines_are_named_in_one_line_with_what_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "is_installed", lambda module: module == "onnxruntime")
-    monkeypatch.setattr(extras, "IS_CHECKOUT", False)
-    backends = (("step", "python"), ("a", "openvino"), ("b", "onnxruntime"), ("c", "pytorch"), ("d", "openvino"))
-    with pytest.raises(EnsembleError) as error:
-        extras.require_engines(backends)
-    assert error.value.message == (
-        "model 'a' (openvino) needs the package openvino, and model 'c' (pytorch) needs the package torch, "
-        "which are not installed"
-    )
-    assert error.value.cure == "run: pip install 'triton-ensembles[openvino,pytorch]'"
 
 
 def test_an_ensemble_of_a_project_is_built_and_run_by_its_name(tmp_path: Path) -> None:

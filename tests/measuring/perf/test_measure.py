@@ -6,9 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,6 @@ from PIL import Image
 
 from checkout import ENSEMBLES
 from tests.hosting import archives
-from tests.running import running
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.perf.inputs import UserInputs
@@ -115,27 +111,6 @@ def test_a_server_that_ends_under_load_is_reported(built: dict[str, Built], tmp_
     with pytest.raises(EnsembleError, match="tritonserver ended on its own under load of bert_trt"):
         measured(built, tmp_path / "out", Load((1,)), "bert_trt", progress=end_the_server)
     assert not (tmp_path / "out").exists()
-
-
-def test_ctrl_c_leaves_nothing_behind(built: dict[str, Built], tmp_path: Path) -> None:
-    """Otherwise Ctrl-C leaves a server, perf_analyzer, a temporary folder or half of a report behind."""
-    output, temporary = tmp_path / "out", tmp_path / "tmp"
-    temporary.mkdir()
-    command = [sys.executable, "build.py", "perf", "bert_trt", "--seconds", "60", "--output", str(output)]
-    options = {"env": os.environ | {"TMPDIR": str(temporary)}, "stderr": subprocess.PIPE}
-    with running(*command, ignoring=signal.SIGINT, **options) as process:
-        programs: dict[int, str] = {}
-        while {*programs.values()} != PROGRAMS:
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.1)
-            programs = {pid: name for pid, name in _names(process.pid).items() if name in PROGRAMS}
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=300)
-    assert process.returncode == 130
-    assert errors.rstrip().endswith("stopped by Ctrl-C")
-    assert not [pid for pid in programs if Path(f"/proc/{pid}").exists()]
-    assert not output.exists()
-    assert not list(temporary.iterdir())
 
 
 def _names(parent: int) -> dict[int, str]:

@@ -1,13 +1,10 @@
 """The simulation, against theory, against tables that were simulated elsewhere, and against the endpoint's rules."""
 
 import re
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.measuring.planning.synthetic import MIB, profile
 from triton_ensembles.measuring.planning.demand import memory_of
@@ -51,36 +48,6 @@ def test_hit_ratios_are_those_of_a_plain_simulation(profiles: Shares, alpha: flo
     used for long: no warm-up is needed to see the steady state."""
     cold = {gib: simulated(profiles, zipf(1000, alpha, 5), Host("x", 64, gib * GIB)).cold for gib in hits}
     assert {gib: 1 - share for gib, share in cold.items()} == pytest.approx(hits, abs=0.015)
-
-
-archives = st.builds(
-    lambda memory, load, used, answer: (
-        profile(memory=memory, load=load, load_cores=load * used, unload=0.1, answer=answer, core=answer / 2),
-        1.0,
-    ),
-    memory=st.floats(50, 600),
-    load=st.floats(0.05, 3),
-    used=st.floats(0.2, 1),
-    answer=st.floats(0.002, 0.05),
-)
-
-
-@settings(max_examples=8, deadline=None, derandomize=True)
-@given(
-    profiles=st.lists(archives, min_size=1, max_size=2),
-    models=st.integers(5, 300),
-    alpha=st.floats(0, 1.5),
-    rate=st.floats(0.1, 5),
-)
-def test_more_memory_never_means_more_cold_requests(profiles: Shares, models: int, alpha: float, rate: float) -> None:
-    """Otherwise the cheapest choice would be an accident."""
-    largest = max(each.loaded[0].memory.bytes for each, _ in profiles)
-    cold = [
-        simulated(profiles, zipf(models, alpha, rate), Host("x", 64, int(largest * times)), requests=4_000).cold
-        for times in (3, 8, 30, 1000)
-    ]
-    assert all(less >= more - 0.02 for less, more in pairwise(cold)), cold
-    assert cold[-1] == 0
 
 
 def test_every_copy_may_keep_what_a_large_batch_left() -> None:

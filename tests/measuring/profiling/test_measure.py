@@ -98,15 +98,3 @@ def test_an_archive_that_cannot_be_measured(files: dict[str, bytes], words: str,
     assert words in str(result.exception)
     assert result.exception.cure
     assert not (tmp_path / "profiles").exists()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [("--copies", "0"), ("--copies", "1,x"), ("--concurrency", "9999"), ("--batch", ""), ("--seconds", "nan")],
-)
-def test_wrong_options_are_refused_before_a_server_starts(options: tuple[str, str], tmp_path: Path) -> None:
-    archive = tmp_path / "any.tar.gz"
-    archive.touch()
-    result = CliRunner().invoke(profile, [str(archive), *options])
-    assert result.exit_code == 2
-    assert options[0] in result.output
