@@ -15,7 +15,8 @@ from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.files import write_file
 from triton_ensembles.measuring.perf.sweep import Load
 from triton_ensembles.measuring.tuning.goal import Goal
-from triton_ensembles.measuring.tuning.tune import Limits, read_subject
+from triton_ensembles.measuring.tuning.subject import read_subject
+from triton_ensembles.measuring.tuning.tune import Limits
 from triton_ensembles.measuring.tuning.tune import tune as search
 from triton_ensembles.measuring.tuning.tuning_report import TuningReport, tables
 

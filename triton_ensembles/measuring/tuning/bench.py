@@ -3,7 +3,6 @@
 import contextlib
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
@@ -17,9 +16,9 @@ from triton_ensembles.measuring.perf.sweep import Load
 from triton_ensembles.measuring.tuning.same_answers import Row, answers, difference
 from triton_ensembles.measuring.tuning.search import Budget, RejectedError
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate
+from triton_ensembles.measuring.tuning.subject import Subject
 from triton_ensembles.measuring.tuning.variants import Variants
 from triton_ensembles.probing.load import LostError, load
-from triton_ensembles.project.examples.folder import Examples
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.triton_server import TritonServer
@@ -44,21 +43,13 @@ class ServedBench:
     """
 
     def __init__(
-        self,
-        variants: Variants,
-        examples: Examples,
-        budget: Budget,
-        *,
-        scratch: Path,
-        log: Path,
-        python: str,
-        load: Load,
-        progress: Progress,
+        self, subject: Subject, variants: Variants, python: str, load: Load, budget: Budget, progress: Progress
     ) -> None:
-        self._variants, self._examples, self._budget = variants, examples, budget
-        self._scratch, self._log, self._python, self._progress = scratch, log, python, progress
+        self._variants, self._scratch, self._examples = variants, variants.scratch, subject.examples
+        self._log, self._python = subject.places.build / "tritonserver.log", python
+        self._budget, self._progress = budget, progress
         self._requests, self.seconds = load, load.seconds
-        self._rows: Sequence[Row] = list(examples.rows())
+        self._rows: Sequence[Row] = list(subject.examples.rows())
         self._present: list[Row] = []
         self._generators: dict[Candidate, LoadGenerator] = {}
         self._running = contextlib.ExitStack()

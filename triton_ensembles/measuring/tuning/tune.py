@@ -1,32 +1,24 @@
 """One search from the ensemble's folder to its report."""
 
 import contextlib
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from triton_ensembles.building.built import Built
-from triton_ensembles.building.places import Places, Weights
-from triton_ensembles.building.planned.plan import BuildPlan, plan_build
-from triton_ensembles.ground.errors import EnsembleError, UsageError
+from triton_ensembles.building.places import Weights
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import locked, remove
 from triton_ensembles.ground.progress import Progress
-from triton_ensembles.ground.spelling import choices
 from triton_ensembles.measuring.perf.facts import machine, versions
 from triton_ensembles.measuring.perf.sweep import Load
 from triton_ensembles.measuring.tuning.bench import ServedBench
-from triton_ensembles.measuring.tuning.edits import Files
-from triton_ensembles.measuring.tuning.goal import Goal
-from triton_ensembles.measuring.tuning.knobs import Knobs
 from triton_ensembles.measuring.tuning.search import Budget, Outcome, RejectedError, Search
-from triton_ensembles.measuring.tuning.space import Setting
+from triton_ensembles.measuring.tuning.subject import Subject
 from triton_ensembles.measuring.tuning.tuning_report import TuningReport
 from triton_ensembles.measuring.tuning.variants import Variants
-from triton_ensembles.project.examples.folder import Examples, read_examples
 from triton_ensembles.server.clients import http_client
-from triton_ensembles.triton.targets import Target
 
 
 @dataclass(frozen=True)
@@ -36,40 +28,6 @@ class Limits:
     minutes: float
     most: int
     keep: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Subject:
-    """The ensemble that is tuned.
-
-    Attributes:
-        settings: what may be set; ``notes`` is what may not, and why.
-        files: that the settings are written in, as they are now.
-    """
-
-    plan: BuildPlan
-    places: Places
-    goal: Goal
-    examples: Examples
-    settings: tuple[Setting, ...]
-    notes: tuple[str, ...]
-    files: Files
-
-
-def read_subject(folder: Path, target: Target, places: Places, goal: Goal, keep: Sequence[str]) -> Subject:
-    """The ensemble in ``folder``, before anything is built.
-
-    Args:
-        keep: settings that stay as they are: ``STEP.KEY``, or a key for all steps.
-
-    Raises:
-        EnsembleError: it cannot be read, or nothing can be set.
-    """
-    plan, examples = plan_build(folder, target, places.root), read_examples(folder)
-    cores = len(os.sched_getaffinity(0))
-    knobs = Knobs(plan, cores, goal.p99_ms, lower_precision=bool(list(examples.rows())))
-    settings = _without(keep, knobs, folder)
-    return Subject(plan, places, goal, examples, settings, tuple(knobs.notes), Files(plan, settings))
 
 
 def tune(
@@ -83,31 +41,20 @@ def tune(
     Raises:
         EnsembleError: the present settings cannot be measured.
     """
-    plan, settings = subject.plan, subject.settings
     date, facts = datetime.now(UTC), machine()
-    progress(f"goal: {subject.goal}; searching {len(settings)} settings for {limits.minutes:g} minutes:")
-    for line in _announced(subject):
+    for line in _announced(subject, limits):
         progress(line)
-    budget = Budget(limits.minutes * 60)
-    with _scratch(subject.places, plan.target, plan.folder.name, progress) as scratch:
-        variants = Variants(scratch, plan.folder, plan.target, subject.places, subject.files, weights)
-        bench = ServedBench(
-            variants,
-            subject.examples,
-            budget,
-            scratch=scratch,
-            log=subject.places.build / "tritonserver.log",
-            python=str(built.manifest["python"]),
-            load=load,
-            progress=progress,
-        )
-        with bench:
-            with http_client(bench.server) as client:
-                server_versions = versions(client)
-            outcome = _searched(subject, bench, budget, limits.most, progress)
+    budget, python = Budget(limits.minutes * 60), str(built.manifest["python"])
+    with (
+        _scratch(subject, progress) as scratch,
+        ServedBench(subject, Variants(subject, scratch, weights), python, load, budget, progress) as bench,
+    ):
+        with http_client(bench.server) as client:
+            server_versions = versions(client)
+        outcome = _searched(subject, bench, budget, limits.most, progress)
     return TuningReport(
-        name=plan.folder.name,
-        target=plan.target.name,
+        name=built.name,
+        target=subject.plan.target.name,
         weights=built.weights,
         date=date.isoformat(timespec="seconds"),
         input=bench.about,
@@ -119,7 +66,7 @@ def tune(
         machine=facts,
         versions=server_versions,
         goal=subject.goal,
-        settings=settings,
+        settings=subject.settings,
         notes=subject.notes,
         outcome=outcome,
         diff=subject.files.diff(outcome.best),
@@ -137,8 +84,9 @@ def _searched(subject: Subject, bench: ServedBench, budget: Budget, most: int, p
         raise EnsembleError(message, path=subject.plan.folder) from error
 
 
-def _announced(subject: Subject) -> Iterator[str]:
+def _announced(subject: Subject, limits: Limits) -> Iterator[str]:
     """Yield what is to be searched, and what is not."""
+    yield f"goal: {subject.goal}; searching {len(subject.settings)} settings for {limits.minutes:g} minutes:"
     for setting in subject.settings:
         alternatives = (str(value) for value in setting.values if value != setting.present)
         yield f"  {setting.name}: {setting.present}, or {', '.join(alternatives)}"
@@ -147,24 +95,12 @@ def _announced(subject: Subject) -> Iterator[str]:
         yield "there are no example requests, so answers are not compared, and precisions stay"
 
 
-def _without(keep: Sequence[str], knobs: Knobs, folder: Path) -> tuple[Setting, ...]:
-    """The settings without those in ``keep``."""
-    known = {name for setting in knobs.settings for name in (setting.name, setting.key)}
-    for name in keep:
-        if name not in known:
-            message = f"there is no setting {name!r} to keep"
-            raise UsageError(message, path=folder, cure=f"there are {choices(known)}")
-    settings = tuple(setting for setting in knobs.settings if not {setting.name, setting.key} & set(keep))
-    if not settings:
-        raise EnsembleError("there is nothing to search: no setting has a second value", path=folder)
-    return settings
-
-
 @contextlib.contextmanager
-def _scratch(places: Places, target: Target, name: str, progress: Progress) -> Iterator[Path]:
+def _scratch(subject: Subject, progress: Progress) -> Iterator[Path]:
     """An empty folder that no other search of this ensemble uses; what a killed one left is removed."""
-    folder = places.build / target.name / f".{name}.tune"
-    with locked(places.build / target.name / f".{name}.tune.lock", progress):
+    builds, name = subject.places.build / subject.plan.target.name, subject.plan.folder.name
+    folder = builds / f".{name}.tune"
+    with locked(builds / f".{name}.tune.lock", progress):
         remove(folder)
         folder.mkdir(parents=True)
         try:

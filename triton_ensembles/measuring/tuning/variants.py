@@ -5,32 +5,31 @@ from pathlib import Path
 
 from triton_ensembles.building.build import stage_written
 from triton_ensembles.building.packed.staging import place
-from triton_ensembles.building.places import Places, Weights
+from triton_ensembles.building.places import Weights
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.measuring.tuning.edits import Files
 from triton_ensembles.measuring.tuning.search import RejectedError
 from triton_ensembles.measuring.tuning.space import Candidate
-from triton_ensembles.triton.targets import Target
+from triton_ensembles.measuring.tuning.subject import Subject
 
 
 class Variants:
     """Stages candidates side by side in one model repository, each under names of its own.
 
     Attributes:
-        repository: the folder with the models of all staged candidates.
+        scratch: the folder of all that is made for the search.
+        repository: the folder in it with the models of all staged candidates.
 
     Args:
         scratch: an empty folder on the file system of the build's store, so that large files are linked.
-        ensemble: the folder of the ensemble in git.
     """
 
-    def __init__(
-        self, scratch: Path, ensemble: Path, target: Target, places: Places, files: Files, weights: Weights
-    ) -> None:
-        self._sources, self.repository = scratch / places.ensembles.name, scratch / ".models"
-        self._ensemble, self._target, self._places, self._files = ensemble, target, places, files
+    def __init__(self, subject: Subject, scratch: Path, weights: Weights) -> None:
+        places = subject.places
+        self.scratch, self.repository = scratch, scratch / ".models"
+        self._sources, self._ensemble = scratch / places.ensembles.name, subject.plan.folder
+        self._target, self._places, self._files = subject.plan.target, places, subject.files
         self._weights = weights
         self._names: dict[Candidate, str] = {}
         self.repository.mkdir(parents=True)
