@@ -17,6 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.checking.packing import MODEL_PY, Content, ensemble_of, members, packed, python_step
 from triton_ensembles.checking import examples
+from triton_ensembles.checking.fault import Fault
+from triton_ensembles.checking.registry import RULES_BY_ID
 
 GONE = object()  # a member that this case does not have
 SHARED: dict[str, str] = yaml.safe_load(Path(__file__).with_name("shared.yaml").read_text())
@@ -26,8 +28,39 @@ class Loader(yaml.SafeLoader):
     """YAML with the tags below."""
 
 
-def read_table(path: Path) -> Any:
-    return yaml.load(path.read_text(), Loader)
+def read_table(path: Path, keys: set[str], given: set[str], said: set[str], more: set[str]) -> dict[str, Any]:
+    """A table, whose cases are all mappings with a list ``says``.
+
+    Args:
+        keys: of the table, beside those that any has.
+        given: the keys of a case that make it a mapping.
+        said: those that are about what the rule says that the table is called after; ``more`` are not.
+    """
+    table: dict[str, Any] = yaml.load(path.read_text(), Loader)
+    assert set(table) <= keys | {"parts", "rules", "to", "server", "cases"}, path
+    assert set(table.get("rules", ())) <= RULES_BY_ID.keys(), path
+    cases = {}
+    for name, written in table["cases"].items():
+        case = written if isinstance(written, dict) and set(written) & given else {"given": written}
+        about = said | {"severity", "message", "cure"}
+        assert set(case) <= given | about | more | {"says", "to"}, (path, name)
+        says = case.get("says", path.stem if about & set(case) else [])
+        cases[str(name)] = {**case, "says": says if isinstance(says, list) else [says]}  # 3.11 is a number
+    return table | {"cases": cases}
+
+
+def assert_said(case: dict[str, Any], found: list[Fault], name: str) -> None:
+    """The case says all that is found, each by its rule and as much of its place as it likes."""
+    places = {id(fault): f"{fault.rule}:{fault.place.line}:{fault.place.column}:" for fault in found}
+    rest, said = list(found), []
+    for each in case["says"]:
+        said += [fault for fault in rest if places[id(fault)].startswith(f"{each}:")][:1]
+        rest = [fault for fault in rest if fault not in said]
+    assert not rest and len(said) == len(case["says"]), (name, list(places.values()))
+    assert {rule.partition(":")[0] for rule in case["says"]} <= RULES_BY_ID.keys(), name
+    for key in {"severity", "message", "effect", "cure"} & set(case):
+        assert case[key] in str(getattr(said[0], key)), (name, key, found)
+    assert str(said[0].place if said else "").endswith(case.get("place", "")), (name, found)
 
 
 def _tag(name: str, make: Callable[[Any], Any]) -> None:

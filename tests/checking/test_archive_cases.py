@@ -19,17 +19,15 @@ import pytest
 from tests.checking.endpoint import Endpoint
 from tests.checking.packing import Content, faults, write
 from tests.checking.packing import members as members_of_an_ensemble
-from tests.checking.pieces import GONE, flat, member, read_table
+from tests.checking.pieces import GONE, assert_said, flat, member, read_table
 from tests.checking.test_cases import example, filled
 from tests.checking.test_cases import read as read_models
 from tests.files import write_files
 from triton_ensembles.checking.fault import Fault
-from triton_ensembles.checking.registry import RULES_BY_ID
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.triton.destination import SingleModel
 
 CASES, TABLES = Path(__file__).with_name("cases"), sorted(Path(__file__).with_name("archive_cases").glob("*.yaml"))
-KEYS = {"given", "says", "to", "archive", "severity", "message", "effect", "cure", "place"}
 OF_FILES = ("fil", "file-lfs-pointer", "graphdef", "model-file-broken", "onnx-license", "pytorch", "torchscript")
 OF_SERVER = {"refuses", "fails", "answers", "detects", "unasked"}
 
@@ -67,17 +65,7 @@ def found_in(table: dict[str, Any], case: dict[str, Any], folder: Path) -> list[
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A table, whose cases are all mappings."""
-    table: dict[str, Any] = read_table(path)
-    table["cases"] = {str(name): case for name, case in table["cases"].items()}  # 3.11 is a number
-    assert set(table) <= {"members", "folder", "parts", "rules", "to", "server", "cases"}, path
-    assert set(table.get("rules", ())) <= RULES_BY_ID.keys(), path
-    for name, written in table["cases"].items():
-        case = written if isinstance(written, dict) and "given" in written else {"given": written}
-        assert set(case) <= (KEYS | OF_SERVER if "server" in table else KEYS), (path, name)
-        says = case.get("says", path.stem if KEYS & set(case) - {"given", "to", "archive"} else [])
-        table["cases"][name] = {**case, "says": says if isinstance(says, list) else [says]}
-    return table
+    return read_table(path, {"members", "folder"}, {"given"}, {"effect", "place"}, {"archive", *OF_SERVER})
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
@@ -85,15 +73,7 @@ def test_checker_says_what_the_case_says(path: Path, tmp_path: Path) -> None:
     """Otherwise an archive is uploaded that does not load or answer, or one that is right is refused."""
     table = read(path)
     for name, case in table["cases"].items():
-        found = found_in(table, case, tmp_path / name)
-        lines = [f"{fault.rule}:{fault.place.line}" for fault in found]
-        said = [line if line in case["says"] else fault.rule for line, fault in zip(lines, found, strict=True)]
-        assert sorted(said) == sorted(case["says"]), (name, lines)
-        assert all(rule.partition(":")[0] in RULES_BY_ID for rule in said), name
-        for key in {"severity", "message", "effect", "cure"} & set(case):
-            assert case[key] in str(getattr(found[said.index(case["says"][0])], key)), (name, key, found)
-        if "place" in case:
-            assert str(found[said.index(case["says"][0])].place).endswith(case["place"]), (name, found)
+        assert_said(case, found_in(table, case, tmp_path / name), name)
 
 
 @pytest.mark.slow
@@ -136,5 +116,4 @@ def test_files_in_archives_are_read_as_those_in_folders(path: Path, tmp_path: Pa
         files = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
         packed = write(tmp_path / f"{name}.tar.gz", files)
         found = faults(packed, **table.get("to", {}) | case.get("to", {}))
-        said = [fault.rule for fault in found if fault.rule in table["rules"]]
-        assert said == (case["says"] if isinstance(case["says"], list) else [case["says"]]), (name, found)
+        assert [fault.rule for fault in found if fault.rule in table["rules"]] == case["says"], (name, found)

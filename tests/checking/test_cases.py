@@ -25,7 +25,7 @@ import pytest
 
 from tests.checking.conftest import quick_folder
 from tests.checking.packing import folder_faults
-from tests.checking.pieces import read_table
+from tests.checking.pieces import assert_said, read_table
 from tests.checking.served import ModelLoader
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.fault import Fault, Severity
@@ -34,7 +34,6 @@ from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.triton.destination import Destination
 
-GIVEN = {"given", "files", "beside", "folder"}
 TABLES = sorted(Path(__file__).with_name("cases").glob("*.yaml"))
 
 
@@ -84,14 +83,8 @@ def said(table: dict[str, Any], case: dict[str, Any], folder: Path) -> list[Faul
 
 @cache
 def read(path: Path) -> dict[str, Any]:
-    """A table, whose cases are all mappings."""
-    table: dict[str, Any] = {"files": {}, **read_table(path)}
-    assert set(table) <= {"files", "beside", "parts", "rules", "to", "server", "cases"}, path
-    for name, case in table["cases"].items():
-        case = case if isinstance(case, dict) and set(case) & GIVEN else {"given": case}
-        assert set(case) <= GIVEN | {"says", "severity", "message", "cure", "words", "loads", "to"}, (path, name)
-        table["cases"][name] = {"says": path.stem if set(case) - GIVEN else [], **case}
-    return table
+    table = read_table(path, {"files", "beside"}, {"given", "files", "beside", "folder"}, {"words", "loads"}, set())
+    return {"files": {}, **table}
 
 
 @pytest.fixture(scope="module")
@@ -121,15 +114,8 @@ def test_checker_and_server_do_what_the_case_says(
     """Otherwise a model that is wrong is deployed, or one that is right is refused."""
     table = read(path)
     for name, case in table["cases"].items():
-        says = case["says"] if isinstance(case["says"], list) else [case["says"]]
         found = said(table, case, quick_path / name / "ensembles" / "mine")
-        lines = [f"{fault.rule}:{fault.place.line}:{fault.place.column}" for fault in found]
-        pairs = zip(lines, says, strict=False)
-        rules = [":".join(line.split(":")[: rule.count(":") + 1]) for line, rule in pairs]
-        assert rules == says and len(found) == len(says), (name, lines)
-        assert all(rule.partition(":")[0] in RULES_BY_ID for rule in says), name
-        for key in {"message", "cure", "severity"} & set(case):
-            assert case[key] in str(getattr(found[0], key)), (name, found)
+        assert_said(case, found, name)
         if "server" in table:
             refused = any(fault.severity is Severity.ERROR for fault in found)
             result = servers[table["server"]].verdict(case.get("folder") or f"{path.stem}-{name}")
