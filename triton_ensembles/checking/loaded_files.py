@@ -13,7 +13,6 @@ from triton_ensembles.runtime.fused.plan import PLAN, STEPS
 from triton_ensembles.triton.model_formats import FORMATS, ONNX, ModelFormat
 
 _SUFFIXES = tuple(form.suffix for form in FORMATS if form.made)
-_LARGEST_DATA = 1 << 20  # bytes
 ONNX_IN_FOLDER = ONNX.file  # onnxruntime_backend r24.10 onnxruntime.cc LoadModel
 
 
@@ -64,15 +63,6 @@ def _read(model: Model, path: str, entry: Entry) -> ModelFile | None:
     reader = model.repository.once("*model files", FileReader)
     with suppress(OSError), (model.repository.path / entry.path).open("rb") as file:
         return reader(path, entry.size, file, _format(model.backend, path))
-    return None
-
-
-def content_of(model: Model, entry: Entry) -> bytes | None:
-    """Return the bytes of a small file; None for one that was not kept from an archive, or that cannot be read."""
-    if entry.data is not None or entry.is_folder or entry.size > _LARGEST_DATA or model.repository.is_archive:
-        return entry.data
-    with suppress(OSError):
-        return (model.repository.path / entry.path).read_bytes() if entry.kind in (Kind.FILE, Kind.SYMLINK) else None
     return None
 
 

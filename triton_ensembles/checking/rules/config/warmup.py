@@ -1,21 +1,13 @@
 """model_warmup: core r24.10 backend_model_instance.cc GenerateWarmupData, and the checks of every request."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from triton_ensembles.checking.config_tensors import (
-    element_count,
-    missing_or_short,
-    same_shape,
-    sequence_inputs,
-    type_name,
-)
+from triton_ensembles.checking.config_tensors import missing_or_short, same_shape, sequence_inputs, type_name
 from triton_ensembles.checking.examples import IDENTITY, python_model
 from triton_ensembles.checking.field_rule import Path, field_rule
-from triton_ensembles.checking.loaded_files import content_of
-from triton_ensembles.checking.rule import Example, Finding, Model, Place, rule
+from triton_ensembles.checking.rule import Example, Finding, Model, rule
 from triton_ensembles.ground.spelling import listed, suggestion
-from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
 REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests also pass"
@@ -61,26 +53,6 @@ def warmup_file(model: Model) -> Iterator[Finding]:
         if tensor.WhichOneof("input_data_type") == "input_data_file" and -1 not in tensor.dims:
             place = model.at(*path, "value", "input_data_file")
             yield from missing_or_short(model, place, FOLDER, tensor.input_data_file, tensor.data_type, tensor.dims)
-            if tensor.data_type == DataType.TYPE_STRING:
-                yield from _misfit(model, place, str(path[-1]), f"{FOLDER}/{tensor.input_data_file}", tensor.dims)
-
-
-def _misfit(model: Model, place: Place, name: str, path: str, dims: Sequence[int]) -> Iterator[Finding]:
-    """Yield what is wrong with a file of strings: it has one row of them, each after its length in four bytes."""
-    entry = model.named(path)
-    data = content_of(model, entry) if entry else None
-    if data is None:
-        return
-    needed, count, at = element_count(dims), 0, 0
-    while count <= needed and at + 4 <= len(data):
-        at += 4 + int.from_bytes(data[at : at + 4], "little")
-        count += 1
-    if count == needed and at == len(data):
-        return
-    message = f"{path} is not just the {needed} strings that the tensor needs, each behind its length in four bytes"
-    effect = f"Triton refuses it: unexpected or incomplete string data for inference input '{name}'"
-    cure = "write for each of them: struct.pack('<I', len(data)) + data"
-    yield Finding(place, message, effect, cure)
 
 
 @rule(

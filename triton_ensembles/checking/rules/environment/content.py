@@ -103,18 +103,26 @@ def environment_numpy(repository: Repository, destination: Destination) -> Itera
 
 
 @rule(
-    "A packed environment has numpy",
-    source="python_backend r24.10 triton_python_backend_utils.py imports it; measured on 2.51.0",
+    "A packed environment has Python's standard library and numpy",
+    source="python_backend r24.10 triton_python_backend_utils.py imports it; the stub becomes the Python whose bin is "
+    "first on PATH; measured on 2.51.0",
     bad=with_environment("3.12", site={"mine/__init__.py": ""}, numpy=False),
     good=with_environment("3.12"),
+    lower=Severity.WARNING,
 )
 def environment_without_numpy(repository: Repository) -> Iterator[Finding]:
+    """Yield a warning where the library is missing: that of the image may be of the same version."""
     for packed in used_environments(repository):
-        if packed.tree.problems or not packed.has_library or not packed.site_packages or "numpy" in packed.modules:
-            continue
-        message = "the environment has no numpy"
+        lacks, severity = "numpy", None
         effect = "the steps do not start: triton_python_backend_utils imports it: No module named 'numpy'"
-        yield Finding(place_in(repository, packed), message, effect, "add numpy 1.26.4 to it and pack it again")
+        cure = "add numpy 1.26.4 to it and pack it again"
+        if not packed.has_library:
+            lacks, severity = "standard library (lib/python3.x/os.py)", Severity.WARNING
+            effect = "the stub falls back on the image's Python, if its minor version is the same, or does not start"
+            cure = "pack a conda environment with python in it, with conda-pack"
+        is_whole = packed.has_library and (not packed.site_packages or "numpy" in packed.modules)
+        if not (is_whole or packed.tree.problems) and (packed.has_library or packed.tree.get("bin/activate")):
+            yield Finding(place_in(repository, packed), f"the environment has no {lacks}", effect, cure, severity)
 
 
 @rule(
@@ -170,21 +178,6 @@ def _leads_out(link: Entry) -> bool:
         return True
     steps = (-1 if part == ".." else 1 for part in PurePosixPath(link.target).parts)
     return min(accumulate(steps, initial=len(PurePosixPath(link.path).parts) - 1)) < 0
-
-
-@warning(
-    "A packed environment has Python's standard library",
-    source="measured on 2.51.0: the stub becomes the Python whose bin is first on PATH",
-    bad=with_environment(library=False),
-)
-def environment_no_library(repository: Repository) -> Iterator[Finding]:
-    for packed in used_environments(repository):
-        if packed.tree.problems or not packed.tree.get("bin/activate") or packed.has_library:
-            continue
-        lacking = "standard library (lib/python3.x/os.py)" if packed.pythons else "Python (lib/python3.x)"
-        effect = "the stub falls back on the Python of the image, if its minor version is the same, or does not start"
-        cure = "pack a conda environment with python in it, with conda-pack"
-        yield Finding(place_in(repository, packed), f"the environment has no {lacking}", effect, cure)
 
 
 @rule(
