@@ -13,7 +13,7 @@ from triton_ensembles.commands.common import output as output_of
 from triton_ensembles.commands.common.option_rules import excludes
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
-from triton_ensembles.deploy.keys import SUFFIX, archive_names, key_of
+from triton_ensembles.deploy.keys import SUFFIX, archive_name, archive_names, key_of
 from triton_ensembles.deploy.payload import Payload, payload_of, read_answer
 from triton_ensembles.deploy.target_model import EndpointArchives
 from triton_ensembles.ground.errors import EnsembleError
@@ -111,7 +111,7 @@ def _body(path: Path) -> bytes:
 def _name_and_built(places: Places | None, target: str, model: str) -> tuple[str, str]:
     """Return the archive's name, and the key of the file that MODEL is, or of that in dist/TARGET; "" without one."""
     if model.endswith(SUFFIX) and Path(model).is_file():
-        return Path(model).name.removesuffix(SUFFIX), key_of(Path(model))
+        return archive_name(Path(model)), key_of(Path(model))
     path = places.dist / target / f"{model}{SUFFIX}" if places else None
     return model, key_of(path) if path and path.is_file() else ""
 

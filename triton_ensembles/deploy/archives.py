@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from triton_ensembles.archive.manifest import RANDOM, random_weights
-from triton_ensembles.archive.members import refuse_missing
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.checker import report_on, repositories_at
 from triton_ensembles.checking.formats.text import error_lines, summary
 from triton_ensembles.checking.repository import Repository
-from triton_ensembles.deploy.keys import SUFFIX, archive_key
+from triton_ensembles.deploy.keys import SUFFIX, archive_key, archive_name
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.ground.paths import COMMAND
@@ -57,14 +56,11 @@ class Archive:
 def read_archive(path: Path) -> Archive:
     """Read the archive at ``path``; what cannot be read of it, :func:`refuse_faulty` says.
     Raises :class:`EnsembleError`: the file does not exist, or its name does not end with .tar.gz."""
-    refuse_missing(path)
-    if not path.name.endswith(SUFFIX):
-        raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{SUFFIX}", path=path)
+    name = archive_name(path)
     (repository,) = repositories_at([path])
     known, written = ("weights", "target", "image", "instance", "python"), manifest(repository)
     facts = {key: value for key in known if isinstance(value := written.get(key), str)}
-    name, size = path.name.removesuffix(SUFFIX), path.stat().st_size
-    return Archive(path, name, file_digest(path), size, **facts, repository=repository)
+    return Archive(path, name, file_digest(path), path.stat().st_size, **facts, repository=repository)
 
 
 def find_archives(folder: Path, ensembles: Iterable[str]) -> list[Path]:

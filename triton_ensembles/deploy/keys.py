@@ -7,6 +7,8 @@ contains a digest of the content.
 import re
 from pathlib import Path
 
+from triton_ensembles.archive.members import refuse_missing
+from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 
 SUFFIX = ".tar.gz"
@@ -19,9 +21,18 @@ def archive_key(name: str, sha256: str) -> str:
     return f"{name}-{sha256[:_DIGITS]}{SUFFIX}"
 
 
+def archive_name(path: Path) -> str:
+    """Return the name of the archive at ``path``, without .tar.gz.
+    Raises :class:`EnsembleError`: there is no file, or its name does not end so."""
+    refuse_missing(path)
+    if not path.name.endswith(SUFFIX):
+        raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{SUFFIX}", path=path)
+    return path.name.removesuffix(SUFFIX)
+
+
 def key_of(path: Path) -> str:
-    """The key of the archive at ``path``."""
-    return archive_key(path.name.removesuffix(SUFFIX), file_digest(path))
+    """Return the key of the archive at ``path``."""
+    return archive_key(archive_name(path), file_digest(path))
 
 
 def has_digest(key: str) -> bool:

@@ -16,15 +16,13 @@ from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places
 from triton_ensembles.checking.single_model import single_model
 from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.deploy.keys import archive_name
 from triton_ensembles.deploy.rehearsal import create_endpoint
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint
 from triton_ensembles.serving.served import as_written, built_of, served
 from triton_ensembles.triton.destination import SingleModel
-
-_SUFFIX = ".tar.gz"
 
 
 def archive_of(path: Path, scratch: Path, progress: Progress, single: SingleModel | None = None) -> Path:
@@ -36,10 +34,7 @@ def archive_of(path: Path, scratch: Path, progress: Progress, single: SingleMode
     if path.is_dir():
         places = Places(scratch, scratch / "build", scratch)
         return build(as_written(served(path, scratch, progress, single), places), progress).archive
-    if not path.is_file():
-        raise EnsembleError("there is no such file or folder", path=path)
-    if not path.name.endswith(_SUFFIX):
-        raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{_SUFFIX}", path=path)
+    archive_name(path)
     return path
 
 

@@ -12,7 +12,6 @@ from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.ground.errors import EnsembleError
 
 _CHUNK = 1 << 20
-_MANY = 2000  # members: reading all their names first would cost the usual archive a quarter of its time
 _MOST_SLACK = 4096  # bytes that a file or folder takes in addition to its content: one block of the file system
 _CURES = CURES | {
     "archive-unreadable": "upload a tar archive compressed with gzip: tar -C folder -czf name.tar.gz .",
@@ -53,13 +52,7 @@ def _extract(file: IO[bytes], folder: Path, reserve: Callable[[int], None]) -> i
     tar = TarStream.gzipped(file, budget)
     size = 0
     folders: set[str] = set()
-    for number, member in enumerate(tar):
-        if number == _MANY:
-            place = file.tell()  # the last member may be refused: reading on takes far less time than writing
-            file.seek(0)
-            for one in TarStream.gzipped(file):
-                plain_path(one)
-            file.seek(place)
+    for member in tar:
         path = plain_path(member)
         needed = _MOST_SLACK * (1 + budget.take_folders(path, folders)) + (member.size if member.is_file else 0)
         reserve(needed)
