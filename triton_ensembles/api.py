@@ -190,12 +190,15 @@ def measure(
         from triton_ensembles.measuring.perf.sweep import Load
         from triton_ensembles.measuring.perf.sweep import measure as measure_all
         from triton_ensembles.project.examples.place import examples_folder
+        from triton_ensembles.server.server_command import Reach
+        from triton_ensembles.serving.served import of_built, server_of
 
         built = build(folder, target=target, random=random, progress=progress)
         folder, places = _folder_and_places(folder)
         (report,) = measure_all(
             {built.name: (built.repository, examples_folder(folder).parent)},
             Load(concurrencies, seconds, batch=batch),
+            server_of([of_built(built, folder)], reach=Reach.SECRET),
             output=Path(output) if output else places.reports / "perf",
             progress=progress,
         )

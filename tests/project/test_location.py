@@ -49,16 +49,6 @@ def test_demo_sends_the_example_and_continues_where_there_is_none(project: Path)
     assert re.search(r"silent\nthere are no example requests in .*silent/ensemble/examples", shown.output)
 
 
-def test_perf_sends_the_rows_of_the_example_or_random_data(project: Path) -> None:
-    measured = run_in(project, "perf", "--concurrency", "1", "--seconds", "1", "--format", "json")
-    assert measured.exit_code == 0, measured.output
-    reports = json.loads(measured.stdout)["reports"]
-    assert [(report["name"], len(report["points"])) for report in reports] == [("doubler", 1), ("silent", 1)]
-    assert "[doubler] sending 2 example rows: X FP32 [4]" in measured.output
-    assert "[silent] sending random data" in measured.output
-    assert (project / "reports" / "perf" / "doubler.csv").is_file()
-
-
 def test_invoke_sends_the_example_to_an_endpoint(sagemaker_endpoint: Rehearsal, project: Path) -> None:
     assert run_in(project, "build").exit_code == 0
     assert run_in(project, "upload").exit_code == 0

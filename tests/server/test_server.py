@@ -195,14 +195,3 @@ def test_ctrl_c_as_the_process_starts_leaves_none(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         server.start()
     assert not server.alive()
-
-
-def test_ctrl_c_stops_a_server_that_is_loading(built: dict[str, Built]) -> None:
-    """Otherwise the signal is lost, and the server keeps running."""
-    with Ports.reserved() as ports, serve(ports) as process:
-        lines_until(process.stderr, "starting tritonserver")
-        process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=300)
-        assert process.returncode == 130, (output, errors)
-        assert "stopped by Ctrl-C" in errors
-        assert "ready" not in output

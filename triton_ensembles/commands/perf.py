@@ -117,7 +117,7 @@ def perf(
         reports = measure(
             measured,
             load,
-            server=server_for(all_served, reach=Reach.SECRET),
+            server_for(all_served, reach=Reach.SECRET),
             output=output,
             progress=output_of.progress(),
             failed=failures.errors if len(measured) > 1 else None,

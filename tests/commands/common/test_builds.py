@@ -18,7 +18,6 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.building.request import Proof
 from triton_ensembles.commands.common.builds import server_for
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.measuring.perf.sweep import Load, measure
 from triton_ensembles.serving.served import of_built
 
 # Port 9 of the loopback interface has no server.
@@ -60,9 +59,6 @@ def test_several_pythons_are_refused_before_a_server_starts(tmp_path: Path) -> N
     words = "one server runs one Python, but one for Python 3.10, two for Python 3.12"
     with click.Context(click.Command("serve"), obj=tmp_path), pytest.raises(EnsembleError, match=words):
         server_for([of_built(each, tmp_path) for each in made])
-    with pytest.raises(EnsembleError, match=words):
-        models = {each.name: (each.repository, tmp_path) for each in made}
-        measure(models, Load(), output=tmp_path / "out", progress=print)
 
 
 def test_a_missing_source_is_known_before_anything_is_built(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.perf.sweep import Load, measure
 from triton_ensembles.measuring.perf.sweep_report import Report, tables
+from triton_ensembles.server.server_command import Reach
+from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import CONFIG, read_config
 
 STEPS = {
@@ -31,7 +33,8 @@ PROGRAMS = {"tritonserver", "perf_analyzer"}
 def measured(built: dict[str, Built], output: Path, load: Load, *names: str, progress: Any = print) -> list[Report]:
     """Reports of these ensembles, with their examples."""
     models = {name: (built[name].repository, ENSEMBLES / name / "ensemble") for name in names}
-    return measure(models, load, output=output, progress=progress)
+    server = TritonServer([built[name].repository for name in names], completes=False, reach=Reach.SECRET)
+    return measure(models, load, server, output=output, progress=progress)
 
 
 @pytest.mark.slow
@@ -64,7 +67,7 @@ def test_a_short_sweep_of_two(built: dict[str, Built], tmp_path: Path) -> None:
             image.load()
             assert image.size == (1500, 1200)
         assert all(step in tables(report) for step in report.steps)
-        points = [line for line in said if line.startswith(f"[{name}] concurrency") and "inferences/s" in line]
+        points = [line for line in said if line.startswith(f"[{name}] ") and "inferences/s" in line]
         assert len(points) == 2  # besides them, a slow machine reports windows that were too short
     written = {f"{name}{suffix}" for name in STEPS for suffix in (".csv", ".json", ".png")}
     assert {path.name for path in tmp_path.iterdir()} == written
@@ -79,6 +82,7 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
     (report,) = measure(
         {"slow": (models, tmp_path / "no examples")},
         Load((1, 2), 0.3, protocol, user=UserInputs(shapes=("X:1",))),
+        TritonServer([models], reach=Reach.SECRET),
         output=tmp_path / "out",
         progress=said.append,
     )

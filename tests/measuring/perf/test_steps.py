@@ -25,6 +25,7 @@ from triton_ensembles.measuring.perf.sweep_report import tables
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.server.home import find_home
+from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.triton_server import TritonServer
 
 SERVED = ("bert_trt",)
@@ -95,7 +96,8 @@ def test_a_sweep_shows_the_time_by_step_and_the_one_queue(fused_chain: Built, tm
     """What a fused step has not is empty, and not zero."""
     examples = examples_folder(fused_chain.archive.parents[2] / "ensembles" / chain.NAME).parent
     models = {chain.NAME: (fused_chain.repository, examples)}
-    (report,) = measure(models, Load((1, 4), 1.5), output=tmp_path, progress=print)
+    server = TritonServer([fused_chain.repository], completes=False, reach=Reach.SECRET)
+    (report,) = measure(models, Load((1, 4), 1.5), server, output=tmp_path, progress=print)
     facts = json.loads((tmp_path / "chain.json").read_text())
     assert facts["target"] == "fused"
     for point in facts["points"]:

@@ -1,10 +1,7 @@
-import contextlib
 import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.environment_files import WriteFile
 from triton_ensembles.ground.errors import EnsembleError
@@ -72,14 +69,6 @@ def test_a_version_that_pip_cannot_read_is_reported_with_its_line(environment_fi
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(EnsembleError, match="no such environment file"):
         read_environment_file(tmp_path / "none.yml")
-
-
-@given(junk=st.one_of(st.binary(max_size=60), st.text(max_size=60).map(str.encode)))
-def test_no_file_crashes_the_reader(tmp_path_factory: pytest.TempPathFactory, junk: bytes) -> None:
-    path = tmp_path_factory.mktemp("junk") / "environment.yml"
-    path.write_bytes(b"dependencies:\n  - " + junk)
-    with contextlib.suppress(EnsembleError):
-        read_environment_file(path)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from triton_ensembles.archive.manifest import python_of, read_manifest
+from triton_ensembles.archive.manifest import read_manifest
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
@@ -23,7 +23,6 @@ from triton_ensembles.measuring.perf.steps import Counters, StepTimes, composing
 from triton_ensembles.measuring.perf.sweep_report import Point, Report, csv_rows, write_report
 from triton_ensembles.project.examples.folder import examples_of
 from triton_ensembles.server.clients import http_client
-from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.triton_server import TritonServer
 
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)
@@ -53,8 +52,8 @@ class Load:
 def measure(
     models: Mapping[str, tuple[Path, Path]],
     load: Load,
+    server: TritonServer,
     *,
-    server: TritonServer | None = None,
     output: Path,
     progress: Callable[[str], None],
     failed: dict[str, EnsembleError] | None = None,
@@ -63,26 +62,17 @@ def measure(
 
     Args:
         models: the model repository, and the folder that may have ``examples/`` in it, by the name of the model.
-        server: one for the repositories, not started yet; by default, one on free ports.
+        server: one for the repositories, not started yet.
         output: the folder for the reports. The three files of a model are written when its sweep is complete.
         progress: called with a line for each step of the work.
         failed: takes the error of a model that cannot be measured, while the server still runs, so that the others
             are measured; by default it is raised.
 
     Raises:
-        EnsembleError: perf_analyzer is missing, the server does not start, the models are for different Pythons, or one
-            answers with errors.
+        EnsembleError: perf_analyzer is missing, the server does not start, or a model answers with errors.
     """
     reports = []
-    repositories = {name: repository for name, (repository, _) in models.items()}
-    own = server or TritonServer(
-        list(repositories.values()),
-        python=python_of(repositories),
-        completes=False,
-        reach=Reach.SECRET,
-        progress=lambda waited: progress(f"loading, {waited:.0f} s"),
-    )
-    with tempfile.TemporaryDirectory(prefix="perf-") as folder, own as server, http_client(server) as client:
+    with tempfile.TemporaryDirectory(prefix="perf-") as folder, server, http_client(server) as client:
         for name, (repository, source) in models.items():
             try:
                 inputs = inputs_for(
