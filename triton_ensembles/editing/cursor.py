@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
@@ -33,7 +33,8 @@ class Cursor:
 
 @dataclass
 class _Open:
-    """A bracket that is not closed yet: of a message (None for one that no field has), or of the list of ``field``."""
+    """A bracket that is not closed yet: of a message (None for one that no field has), or of the list of ``field`` in
+    the message, whose ``counts`` it has."""
 
     path: Path
     message: Descriptor | None
@@ -41,14 +42,14 @@ class _Open:
     is_list: bool = False
     counts: Counter[str] = dataclasses.field(default_factory=Counter)  # of the messages in each field
 
-    def message_of(self, outer: "_Open") -> "_Open":
-        """Return the message of the expected field; ``outer`` counts those of a list."""
+    def message_of(self) -> "_Open":
+        """Return the message of the expected field, and count it."""
         if self.field is None or self.field.message_type is None:
             return _Open(self.path, None)
-        path = (*outer.path, self.field.name)
+        path = (*self.path, self.field.name)
         if self.field.is_repeated and not is_map(self.field):
-            path = (*path, outer.counts[self.field.name])
-            outer.counts[self.field.name] += 1
+            path = (*path, self.counts[self.field.name])
+            self.counts[self.field.name] += 1
         return _Open(path, self.field.message_type)
 
 
@@ -61,11 +62,10 @@ def cursor_at(text: str, offset: int) -> Cursor | None:
     if "#" in text[tokens.taken_to : min(offset, now.offset)].rpartition("\n")[2]:
         return None
     token = now if not tokens.ended and now.offset <= offset and now.kind is not Kind.MARK else None
-    message = opened[-2] if here.is_list else here
-    if message.message is None:
+    if here.message is None:
         return None
     is_name = here.field is not None and token is not None and token.kind is Kind.NAME and _begins_field(tokens)
-    return Cursor(message.path, message.message, None if is_name else here.field, token)
+    return Cursor(here.path, here.message, None if is_name else here.field, token)
 
 
 def _take(tokens: Tokens, opened: list[_Open]) -> None:
@@ -74,13 +74,14 @@ def _take(tokens: Tokens, opened: list[_Open]) -> None:
     token = tokens.take()
     if token.kind is not Kind.MARK:
         if token.kind is Kind.NAME and begins:
-            here.field = here.message.fields_by_name.get(token.text) if here.message else None
+            known = here.message.fields_by_name if here.message and not here.is_list else {}
+            here.field = known.get(token.text)
         elif not here.is_list:
             here.field = None
     elif token.text == "[":
-        opened.append(_Open(here.path, None, here.field, is_list=True))
+        opened.append(replace(here, is_list=True))
     elif token.text in PAIRS:
-        opened.append(here.message_of(opened[-2] if here.is_list else here))
+        opened.append(here.message_of())
     elif token.text in _CLOSERS:
         while len(opened) > 1 and opened.pop().is_list and token.text != "]":
             pass  # a list that is not closed ends with the message around it

@@ -45,11 +45,6 @@ class Request:
     timeout: int = 0
 
 
-Outputs = Mapping[str, Array]
-Answered = Outputs | list[Outputs | TritonError]
-"""Arrays by output; of a decoupled model a list of them, in which an error may be."""
-
-
 class Step:
     """A step of a test, and a context manager that closes it."""
 
