@@ -4,7 +4,7 @@ import ast
 from functools import lru_cache
 
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.nodes import Try, With, is_changed
+from triton_ensembles.checking.python.nodes import Try, With
 from triton_ensembles.checking.python.source import UTILS, PythonFile
 
 _ASKING = frozenset({"hasattr", "isinstance", "getattr", "type", "callable"})
@@ -13,17 +13,12 @@ _ASKING = frozenset({"hasattr", "isinstance", "getattr", "type", "callable"})
 @lru_cache(maxsize=128)
 def is_guarded(file: PythonFile) -> bool:
     """Return whether the file looks in pb_utils for names, puts some into it, or binds its name to something else."""
-    names = {name for name, full in file.names.items() if full == UTILS}
-    for node in file.nodes:
-        if isinstance(node, ast.Attribute) and is_changed(node) and file.full_name(node.value) == UTILS:
-            return True
-        if isinstance(node, ast.Name) and is_changed(node) and node.id in names:
-            return True
-        if isinstance(node, ast.arg) and node.arg in names:
-            return True
-    calls = [node for node in file.nodes if isinstance(node, ast.Call) and node.args]
-    asking = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "setattr"))
-    return any(file.full_name(call.args[0]).startswith(UTILS) for call in asking)
+    names = [name for name, full in file.names.items() if full == UTILS]
+    if any(not isinstance(node, ast.alias) for name in names for node in file.scopes.everywhere(name)):
+        return True
+    changed = (node.value for nodes in file.scopes.attributes.values() for node in nodes)
+    asked = (call.args[0] for call, name in file.calls if name in ("hasattr", "setattr") and call.args)
+    return any(file.full_name(node).startswith(UTILS) for node in (*changed, *asked))
 
 
 def is_expected(file: PythonFile, node: ast.AST) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from triton_ensembles.checking.python.definitions import CLASS, lineage_of
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.nodes import Function, bound_names, is_changed, is_name, name_of
+from triton_ensembles.checking.python.nodes import Function, is_changed, is_name
 from triton_ensembles.checking.python.source import PythonFile, model_files
 from triton_ensembles.checking.rule import Finding, Model, rule, warning
 from triton_ensembles.ground.spelling import nearest, suggestion
@@ -110,8 +110,8 @@ def _is_whole(file: PythonFile) -> bool:
     lineage, is_whole = lineage_of(file)
     if not is_whole or any(node.decorator_list or node.keywords for _, node in lineage):
         return False
-    nodes = [(home, node) for home in {part.file: None for part in lineage} for node in home.nodes]
-    selves = (home.scopes.parents.get(node) for home, node in nodes if is_name(node, "self"))
+    homes = {part.file: None for part in lineage}
+    selves = (home.scopes.parents.get(node) for home in homes for node in home.nodes if is_name(node, "self"))
     is_passed = any(not isinstance(parent, ast.Attribute) for parent in selves)  # somebody else may set attributes
-    names = {name for _, node in nodes for name in (name_of(node), *bound_names(node))}
-    return not is_passed and not names & _HIDDEN
+    is_hidden = any(flow_of(home).is_used(name) or name in home.scopes.members for home in homes for name in _HIDDEN)
+    return not is_passed and not is_hidden

@@ -13,7 +13,7 @@ from triton_ensembles.checking.python.definitions import CLASS, lineage_of
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.nodes import Function, is_changed, is_function, name_of, positional, takes
+from triton_ensembles.checking.python.nodes import Function, is_function, name_of, positional, takes
 from triton_ensembles.checking.python.source import PythonFile, every_file, model_files, unread_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, note, rule, warning
 from triton_ensembles.checking.source_budget import MOST_TOKENS
@@ -111,8 +111,7 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
         lineage, is_whole = lineage_of(file)
         if not is_whole or any(base.keywords or base.decorator_list for _, base in lineage):
             continue  # they may bring execute
-        put = (is_changed(node) and name_of(node) == "execute" for part in file.together for node in part.nodes)
-        is_set = any(put) or any(flow_of(part).is_used("setattr") for part in file.together)
+        is_set = any("execute" in part.scopes.attributes or flow_of(part).is_used("setattr") for part in file.together)
         if is_set or any(home.scopes.may_bind(base, "execute") for home, base in lineage):
             continue
         own = lineage[0].node

@@ -10,7 +10,7 @@ from pyflakes.messages import UndefinedName
 from triton_ensembles.checking.python.examples import EXECUTE, class_model, initializing
 from triton_ensembles.checking.python.expected import is_guarded
 from triton_ensembles.checking.python.flow import Misuse, When, flow_of
-from triton_ensembles.checking.python.nodes import Function, is_changed, name_of
+from triton_ensembles.checking.python.nodes import Function, is_changed, method_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
 from triton_ensembles.ground.spelling import listed, nearest, only_near, suggestion
@@ -91,7 +91,7 @@ def _import_of(name: str) -> str:
 def _undefined_names(file: PythonFile) -> list[tuple[ast.Name, frozenset[str]]]:
     """Return the uses of names that are not defined anywhere, each with the names that the file defines."""
     module = file.module
-    if module is None or _is_dynamic(file.nodes):
+    if module is None or _is_dynamic(file):
         return []
     try:
         messages = [message for message in Checker(module, file.path).messages if isinstance(message, UndefinedName)]
@@ -124,17 +124,10 @@ def _are_postponed(file: PythonFile) -> bool:
     return any(alias.name == "annotations" for node in imports for alias in node.names)
 
 
-def _is_dynamic(nodes: tuple[ast.AST, ...]) -> bool:
+def _is_dynamic(file: PythonFile) -> bool:
     """Return whether names may be defined in a way that the text does not show."""
-    for node in nodes:
-        if name_of(node) in ("builtins", "__builtins__"):
-            return True
-        if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Name) and node.func.id in _DEFINING:
-                return True
-            if isinstance(node.func, ast.Attribute) and node.func.attr == "__setattr__":
-                return True
-    return False
+    is_of_all = any(map(flow_of(file).is_used, ("builtins", "__builtins__")))
+    return is_of_all or any(name in _DEFINING or method_of(call) == "__setattr__" for call, name in file.calls)
 
 
 @rule(
