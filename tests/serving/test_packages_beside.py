@@ -157,7 +157,7 @@ def test_a_library_of_the_system_is_named_before_a_fused_archive_is_packed(
     said = list[str]()
     places = Places(tmp_path, tmp_path / "build", tmp_path / "dist")
     request = implied(models, fused(), places, Proof.LOADS, scratch, print)
-    with pytest.raises(EnsembleError, match=r"factor cannot be imported: .*; it needs libGL\.so\.1") as refused:
+    with pytest.raises(EnsembleError, match=r"factor is installed, and .*; it needs libGL\.so\.1") as refused:
         build(request, said.append)
     assert (refused.value.path, refused.value.line) == (models / "second" / "1" / "model.py", 1)
     assert not any(line.startswith("packing") for line in said) and not places.dist.exists()

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from triton_ensembles.building.made.declared_packages import make_declared, modules_in
-from triton_ensembles.building.made.failed_imports import cure_of_import, reason_now
+from triton_ensembles.building.made.failed_imports import refuse_failed, written
 from triton_ensembles.building.made.store import Entry, Store
 from triton_ensembles.checking.imported_packages import PROVIDERS
-from triton_ensembles.checking.python.source import PythonFile
 from triton_ensembles.checking.repository import Model, Repository
 from triton_ensembles.checking.rules.model_py.step_imports import missing_imports, steps_with_packages
 from triton_ensembles.ground.errors import EnsembleError
@@ -46,6 +45,7 @@ def put_beside(
     packed: set[str] = set()
     store = Store(user_folder() / "build" / "store")
     python = require_interpreter(target.python or home.python)
+    program = bare_python(python, home.folder.parent, progress) / "bin" / "python3"
     for declared, steps in steps_with_packages(repository, destination).items():
         made = make_declared(declared, target, home, store, progress)
         packages: Mapping[str, str] = made.facts["packages"]
@@ -55,7 +55,8 @@ def put_beside(
         if asked:  # all may be numpy, or for other Pythons
             progress(f"{declared.place}: {most_of(asked, 8)}{more} ({made.facts['size'] / 1e6:.0f} MB) beside {models}")
         for step in steps:
-            _refuse_lacking(step, destination, declared, made, bare_python(python, home.folder.parent, progress))
+            refuse_failed(step, made, program, declared.place)
+            _refuse_lacking(step, destination, declared, made)
             del links[step.folder]
             linked = dict(_links_of(step, made.path))
             packed |= {inner for inner, path in linked.items() if path.parent == made.path}
@@ -107,22 +108,11 @@ def _lay(folder: Path, links: Mapping[str, Path]) -> None:
             path.symlink_to(target)
 
 
-def _refuse_lacking(step: Model, destination: Destination, declared: Declared, made: Entry, python: Path) -> None:
-    """Raise :class:`EnsembleError` for an import that the packages lack, or that fails in the folder ``python``'s."""
+def _refuse_lacking(step: Model, destination: Destination, declared: Declared, made: Entry) -> None:
+    """Raise :class:`EnsembleError` for an import that the packages lack."""
     there = modules_in(made.path)
     for file, module, _ in missing_imports(step, destination):
-        names, cure = [name for name in module.alternatives if name in there], ""
-        if reason := reason_now(names, made, python / "bin" / "python3"):
-            message = f"{module.package} is installed from {declared.place}, and cannot be imported: {reason}"
-            cure = cure_of_import(reason, declared.place)
-        elif not names and not module.later and not module.elsewhere:
+        if there.isdisjoint(module.alternatives) and not module.later and not module.elsewhere:
             message = f"nothing that {declared.place} installs has a module '{module.package}'"
             cure = f"write {PROVIDERS.get(module.package, module.package)} into {declared.place}"
-        if cure:
-            raise EnsembleError(message, path=_written(step, file), line=file.place(module.node).line, cure=cure)
-
-
-def _written(step: Model, file: PythonFile) -> Path:
-    """The file as its author knows it, who may have named one model only."""
-    folder = step.repository.path / step.root
-    return (folder.resolve() if folder.is_symlink() else folder) / file.path
+            raise EnsembleError(message, path=written(step, file), line=file.place(module.node).line, cure=cure)

@@ -83,10 +83,10 @@ def _other_numpy(declared: Declared, python: str) -> list[str]:
     return [text for text in numpy if has not in asked[text].specifier]
 
 
-def modules_in(folder: Path) -> list[str]:
+def modules_in(folder: Path) -> set[str]:
     """The names under which the unpacked packages in ``folder`` are imported."""
     names = [path.name for path in folder.iterdir() if not path.name.endswith((".dist-info", ".libs"))]
-    return sorted({name.partition(".")[0] for name in names if name.partition(".")[0].isidentifier()})
+    return {name.partition(".")[0] for name in names if name.partition(".")[0].isidentifier()}
 
 
 def _oldest_glibc(python: str) -> tuple[int, ...]:

@@ -1,11 +1,14 @@
 """Modules of packages that could not be imported where these were unpacked, and what to do about one."""
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from triton_ensembles.artifacts.environment.bytecode import import_all
 from triton_ensembles.building.made.store import Entry
+from triton_ensembles.checking.imported_packages import imported
+from triton_ensembles.checking.python.source import PythonFile
+from triton_ensembles.checking.repository import Model
+from triton_ensembles.ground.errors import EnsembleError
 
 FAILED = "not_imported"
 """The fact that says which modules of the packages cannot be imported, and why."""
@@ -16,11 +19,22 @@ _UNNAMED = re.compile(r"'?([\w-]+)'? (?:C |shared )*library")
 _OF_A_GPU = re.compile(r"libcuda\.|libnv|\bno CUDA-capable device|CUDA driver|CUDA_ERROR", re.IGNORECASE)
 
 
-def reason_now(modules: Iterable[str], packages: Entry, program: Path) -> str:
-    """Return why ``program`` cannot import one of ``modules``; "" if it can import those that failed when the packages
-    were unpacked: a library of the system may have been installed since."""
-    failed = [name for name in modules if name in packages.facts[FAILED]]
-    return next(iter(import_all(packages.path, failed, program)[1].values()), "") if failed else ""
+def refuse_failed(step: Model, packages: Entry, program: Path, place: str = "") -> None:
+    """Raise :class:`EnsembleError` for an import of ``step`` that ``program`` cannot do. What failed when the packages,
+    which are declared in ``place``, were unpacked is tried again: a library of the system may be there now."""
+    for file, module in imported(step):
+        failed = [name for name in module.alternatives if name in packages.facts[FAILED]]
+        if failed and (reasons := import_all(packages.path, failed, program)[1]):
+            reason, origin = next(iter(reasons.values())), f" from {place}" if place else ""
+            message = f"{module.package} is installed{origin}, and cannot be imported: {reason}"
+            cure = cure_of_import(reason, place or "what is declared for it")
+            raise EnsembleError(message, path=written(step, file), line=file.place(module.node).line, cure=cure)
+
+
+def written(step: Model, file: PythonFile) -> Path:
+    """The file as its author knows it, who may have named one model only."""
+    folder = step.repository.path / step.root
+    return (folder.resolve() if folder.is_symlink() else folder) / file.path
 
 
 def cure_of_import(reason: str, place: str) -> str:

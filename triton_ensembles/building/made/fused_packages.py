@@ -3,7 +3,8 @@
 All of them are wheels for the Python of the target, unpacked beside the runtime.
 """
 
-import ast
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -18,11 +19,12 @@ from triton_ensembles.artifacts.environment.smaller import smaller_forms
 from triton_ensembles.artifacts.environment.wheels import Wheels, install_wheels
 from triton_ensembles.building.made.declared_packages import modules_in
 from triton_ensembles.building.made.environments import environment_code, glibc_of, located_wheels, without_numpy
-from triton_ensembles.building.made.failed_imports import FAILED, cure_of_import, reason_now
+from triton_ensembles.building.made.failed_imports import FAILED, refuse_failed
 from triton_ensembles.building.made.lock import Lock, locked_entry
 from triton_ensembles.building.made.store import Entry, Store
-from triton_ensembles.building.planned.plan import BuildPlan, written_paths
-from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.building.planned.plan import BuildPlan
+from triton_ensembles.checking.repository_search import find_repositories
+from triton_ensembles.checking.text.unknown import UnknownValueError
 from triton_ensembles.ground.files import digest, file_digest
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.environment_file import read_environment_file
@@ -89,29 +91,18 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
     origin = {"whole": asdict(whole), "engines": asdict(engines), "code": code}
     entry = locked_entry(store, "packages", origin, locks, make, progress)
     if plan.origin:  # what is built from a path is loaded on this machine before it is in dist/
-        _refuse_failed(plan, steps, entry)
+        _refuse_failed(plan, {step.name for step in steps if step.backend == "python"}, entry)
     del entry.facts[FAILED]
     return entry
 
 
-def _refuse_failed(plan: BuildPlan, steps: tuple[StepPlan, ...], packages: Entry) -> None:
-    """Raise :class:`EnsembleError` for a Python step that imports, as it is loaded, a module that cannot be."""
-    interpreter = find_interpreter(plan.target.python)
-    if interpreter is None:
-        return
-    python = [step.name for step in steps if step.backend == "python"]
-    for path in (path for step in python for path in written_paths(plan.folder, step) if path.suffix == ".py"):
-        try:
-            statements = ast.parse(path.read_bytes()).body
-        except (SyntaxError, ValueError, RecursionError):
-            continue
-        for node in statements:
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-            for name in (name.partition(".")[0] for name in names):
-                if reason := reason_now([name], packages, interpreter.executable):
-                    cure = cure_of_import(reason, "what is declared for it")
-                    raise EnsembleError(f"{name} cannot be imported: {reason}", path=path, line=node.lineno, cure=cure)
+def _refuse_failed(plan: BuildPlan, python: Collection[str], packages: Entry) -> None:
+    """Raise :class:`EnsembleError` for an import of the ``python`` steps that fails on this machine."""
+    (repository,) = find_repositories(plan.folder)
+    if interpreter := find_interpreter(plan.target.python):
+        for model in (model for model in repository.models_read if model.folder in python):
+            with suppress(UnknownValueError):
+                refuse_failed(model, packages, interpreter.executable)
 
 
 def _engines(steps: tuple[StepPlan, ...], requirements: list[str]) -> tuple[list[str], list[str]]:
