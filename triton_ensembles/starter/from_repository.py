@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from triton_ensembles.archive.manifest import FACTS, read_manifest
+from triton_ensembles.building.planned.model_selection import written_backend
 from triton_ensembles.checking.python.model_calls import callees
 from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.ground.errors import EnsembleError, shown
@@ -22,16 +23,13 @@ from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
 from triton_ensembles.starter.models import copy_environments, copy_models
 from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.project import Written, project_texts, rendered, test_of
-from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
+from triton_ensembles.starter.recipe import environment_text, recipe_text
 from triton_ensembles.starter.report import Notes, add_faults
 from triton_ensembles.starter.repository import ModelRepository, choose_model, find_repository
 from triton_ensembles.starter.steps import Packages, packages_of
-from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.requirements import Declared
 from triton_ensembles.triton.targets import CPU
-
-_MOST_WEIGHTS = 20  # lines
 
 
 def write_from_repository(
@@ -53,10 +51,10 @@ def write_from_repository(
         _add_example(inner, configs, notes)
         (repository,) = find_repositories(inner)
         calls = any(map(callees, repository.models))  # which only the fused form answers
-        add_faults(notes, inner, configs, root / ENSEMBLES / name, "fused" if calls else CPU.name)
+        add_faults(notes, inner, root / ENSEMBLES / name, "fused" if calls else CPU.name)
         if calls and not whole:
             notes.assumed.append("build it with --target fused")
-        backends = set(map(backend_of, configs.values()))
+        backends = set(map(written_backend, configs.values())) - {""}
         project, kept = project_texts(root, name, backends, makes_onnx=False, fuses=calls) if whole else ({}, [])
         write_texts(folder, project)
         models = [f"{ENSEMBLES}/{name}/{path.name}" + "/" * path.is_dir() for path in sorted(inner.iterdir())]
@@ -82,14 +80,10 @@ def import_models(
         configs = _copied(repository, choose_model(repository, model), inner, notes)
         declared = {folder: asked.of(packages_for(repository.place(folder))) for folder in configs}
     environments = _packages(inner, declared, name, notes)
-    weights = weights_in(inner, configs)
-    notes.assumed += [f"provided weights: {line}" for line in weights[:_MOST_WEIGHTS]]
-    if len(weights) > _MOST_WEIGHTS:
-        notes.assumed.append(f"provided weights: {len(weights) - _MOST_WEIGHTS} more, listed in {RECIPE}")
     written = [packages for packages in environments if packages.requirements]
-    (inner / RECIPE).write_text(recipe_text(source.name, weights, written), encoding="utf-8")
+    (inner / RECIPE).write_text(recipe_text(source.name, written), encoding="utf-8")
     write_texts(project, {packages.file: environment_text(name, packages) for packages in written})
-    for backend in sorted(set(map(backend_of, configs.values())) - {"python", ENSEMBLE, "", *CPU.backends}):
+    for backend in sorted(set(map(written_backend, configs.values())) - {"python", "", *CPU.backends}):
         cure = "build for an image that has it (--target gpu --image RELEASE), or add a model file of another format"
         notes.left.append(f"{CPU.server} has no backend {backend!r}: {cure}")
     return repository, configs, environments

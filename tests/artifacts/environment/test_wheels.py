@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +11,7 @@ from tests.wheels import add_wheel
 from triton_ensembles.artifacts.environment.pip_failures import WheelError
 from triton_ensembles.artifacts.environment.wheels import Wheels, install_wheels
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.server.interpreter import choose_interpreter
 from triton_ensembles.triton.pip_server import glibc_version
-
-from .conftest import NEVER_IMPORTED
 
 pytestmark = pytest.mark.slow
 
@@ -60,35 +55,6 @@ def test_a_file_outside_the_folder_is_refused(wheel_index: Path, tmp_path: Path)
     add_wheel(wheel_index, "alpha", **{"..__..__evil.py": b""})
     with pytest.raises(EnsembleError, match="a file outside its folder"):
         install_wheels(Wheels(["alpha"], "3.10", (2, 35)), tmp_path / "site")
-
-
-@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12"])
-def test_the_steps_packages_are_imported_by_that_python(python: str, tmp_path: Path) -> None:
-    """From PyPI, twice: the same bytes, and libraries that this Python loads."""
-    site, again = tmp_path / "site", tmp_path / "again"
-    for folder in (site, again):
-        requirements = ["tokenizers==0.22.1", "numpy<2"]
-        found = install_wheels(Wheels(requirements, python, glibc_version(), NEVER_IMPORTED), folder)
-    assert (found["tokenizers"], found["numpy"].split(".")[0]) == ("0.22.1", "1")
-    assert files_in(site) == files_in(again)
-    try:
-        executable = choose_interpreter(python, exactly=True)[0].executable
-    except EnsembleError:
-        executable = Path(sys.executable)
-        if f"{sys.version_info[0]}.{sys.version_info[1]}" != python:
-            pytest.skip(f"there is no Python {python} on this machine")
-    code = f"import sys; sys.path.insert(0, {str(site)!r}); import numpy, tokenizers; print(tokenizers.__file__)"
-    done = subprocess.run([executable, "-I", "-B", "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == str(site / "tokenizers" / "__init__.py"), done.stderr
-
-
-def test_what_no_python_has_is_refused_with_what_there_is(tmp_path: Path) -> None:
-    """The image of Triton 23.05 has Python 3.8: the cure must be in the line."""
-    with pytest.raises(WheelError) as refusal:
-        install_wheels(Wheels(["tokenizers==0.22.1"], "3.8", (2, 31)), tmp_path / "site")
-    text = str(refusal.value)
-    assert text.startswith("no wheel brings tokenizers==0.22.1 for Python 3.8 and glibc 2.31; ask for a version that")
-    assert "0.20.3" in text
 
 
 def test_packages_are_chosen_that_accept_the_numpy_of_the_stub(wheel_index: Path, tmp_path: Path) -> None:
