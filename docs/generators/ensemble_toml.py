@@ -29,12 +29,6 @@ from = [
 "tokenizer.json" = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 [[artifacts]]
-path = "preprocess/1/tokenizer.json"
-maker = "copy"
-source = "encoder"
-file = "tokenizer.json"
-
-[[artifacts]]
 path = "encoder/1/model.onnx"
 maker = "script"
 run = "scripts/make_encoder.py"
