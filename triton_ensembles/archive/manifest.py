@@ -10,9 +10,9 @@ from triton_ensembles.ground.files import read_json
 MANIFEST = "manifest.json"
 GATEWAY_TABLE = "models.toml"  # beside the models that the gateway serves
 FACTS = frozenset({"python", "weights", "artifacts", "environments"})
-"""What commands read of a manifest."""
+"""The parts of a manifest that commands read."""
 RANDOM, PROVIDED, PRETRAINED = "random", "provided", "pretrained"
-"""What ``weights`` says: some are seeded random ones, some came by hand, all are those of the recipe's sources."""
+"""The values of ``weights``: some are seeded random ones, some came by hand, all are those of the recipe's sources."""
 
 
 def read_manifest(repository: Path) -> dict[str, Any]:

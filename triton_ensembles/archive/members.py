@@ -14,7 +14,7 @@ CURES = {
     "sagemaker-hard-link": "store the file itself: tar --hard-dereference",
     "sagemaker-device": "leave it out of the archive",
 }
-"""What to do about an :class:`ArchiveError` of :func:`plain_path`, by its rule."""
+"""The cure for an :class:`ArchiveError` of :func:`plain_path`, by its rule."""
 
 
 def refuse_missing(path: Path) -> None:

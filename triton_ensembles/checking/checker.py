@@ -97,7 +97,7 @@ def check_repositories(
 
 
 def found_in(model: Model) -> frozenset[Fault]:
-    """What the rules about single models find in ``model``, whether it counts or not."""
+    """Return what the rules about single models find in ``model``, whether it counts or not."""
     return frozenset(_found([(Scope.MODEL, model, model.place())], ANYWHERE, RULES))
 
 

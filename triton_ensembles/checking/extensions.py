@@ -1,4 +1,4 @@
-"""What packages above the checker add to it: rules, and what their build makes of a folder.
+"""Additions to the checker by packages above it: rules, and what their build makes of a folder.
 
 Such a package adds its name to :data:`EXTENSIONS` and has a package ``rules`` like that of the checker, with an
 examples.toml, and a :class:`SourceForm` called ``SOURCE_FORM``. Without one, every folder is as Triton reads it.
@@ -21,7 +21,7 @@ EXTENSIONS: list[str] = []
 
 
 class Build(Protocol):
-    """What a build makes of one folder. It may make anything where that is not known."""
+    """The result of a build of one folder. It may make anything where that is not known."""
 
     @property
     def ensemble_folder(self) -> str:

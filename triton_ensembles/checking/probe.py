@@ -1,4 +1,4 @@
-"""What the real server did with the models of a repository, for the rules of ``check --run``."""
+"""The real server's answers about the models of a repository, for the rules of ``check --run``."""
 
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""What the server's words are about, a line of code or a field, a step or a tensor of config.pbtxt, and the cure."""
+"""The subject of the server's words, a line of code or a field, a step or a tensor of config.pbtxt, and the cure."""
 
 import ast
 import os

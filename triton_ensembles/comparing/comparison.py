@@ -1,4 +1,4 @@
-"""What differs between two repositories, and what of that a client notices."""
+"""The differences between two repositories, and those that a client notices."""
 
 import difflib
 from dataclasses import asdict, dataclass, field, replace

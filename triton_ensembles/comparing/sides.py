@@ -1,4 +1,4 @@
-"""What is compared: archives and folders by their paths, and what git has of them in a revision."""
+"""The two sides of a comparison: archives and folders by their paths, and what git has of them in a revision."""
 
 import subprocess
 import tarfile

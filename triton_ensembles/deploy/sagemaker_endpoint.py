@@ -1,4 +1,4 @@
-"""One endpoint of SageMaker: found, waited for and deleted."""
+"""An endpoint of SageMaker: found, waited for and deleted."""
 
 import time
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What may stand where somebody types."""
+"""Completions of what somebody types."""
 
 import re
 from collections.abc import Iterator

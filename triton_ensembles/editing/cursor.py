@@ -1,4 +1,4 @@
-"""What a position in a config.pbtxt is about, however little of the text behind it is there."""
+"""The subject of a position in a config.pbtxt, however little of the text behind it is there."""
 
 import dataclasses
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What an editor shows beside the pointer, as Markdown."""
+"""Explanations that an editor shows beside the pointer, as Markdown."""
 
 from triton_ensembles.checking.explanation import explain
 from triton_ensembles.checking.repository import Model

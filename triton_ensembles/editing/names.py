@@ -1,4 +1,4 @@
-"""What a name in a config.pbtxt stands for, which names may stand there, and where a tensor comes from."""
+"""The meaning of a name in a config.pbtxt, which names may stand there, and where a tensor comes from."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

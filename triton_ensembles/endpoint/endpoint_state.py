@@ -1,4 +1,4 @@
-"""One endpoint: its states from creation to deletion, and the background work between them.
+"""An endpoint: its states from creation to deletion, and the background work between them.
 
     Creating -> InService -> Updating -> InService
            \\-> Failed              \\-> RollingBack -> InService, with the reason of the failed update

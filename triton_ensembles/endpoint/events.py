@@ -11,7 +11,7 @@ _KEPT = 30  # as many as the page shows
 
 @dataclass(frozen=True)
 class Event:
-    """One line: the endpoint, the kind of event ("model-evicted", "InService", …) and a description."""
+    """A line: the endpoint, the kind of event ("model-evicted", "InService", …) and a description."""
 
     endpoint: str
     kind: str

@@ -1,4 +1,4 @@
-"""One container as an instance of the local endpoint has it, without the endpoint around it: for measurements."""
+"""A container as an instance of the local endpoint has it, without the endpoint around it: for measurements."""
 
 import asyncio
 import os

@@ -47,7 +47,7 @@ class EnsembleError(Exception):
 
 
 class UsageError(EnsembleError):
-    """What a command line names does not exist: nothing has begun, and the exit code is 2."""
+    """A command line names what does not exist: nothing has begun, and the exit code is 2."""
 
 
 def shortened(text: str) -> str:

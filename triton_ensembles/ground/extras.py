@@ -1,4 +1,4 @@
-"""What the light core leaves out: the packages of each extra, and the line that installs a missing one."""
+"""The packages that the light core leaves out: the packages of each extra, and the line that installs a missing one."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec

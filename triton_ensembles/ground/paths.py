@@ -10,9 +10,9 @@ IMPORTED_FROM = PACKAGE.parent
 
 IS_CHECKOUT = (IMPORTED_FROM / "build.py").is_file() and (IMPORTED_FROM / "pyproject.toml").is_file()
 COMMAND = "build.py" if IS_CHECKOUT else "triton-ensembles"
-"""What a user runs, for messages."""
+"""The command that a user runs, for messages."""
 SETUP = "make setup" if IS_CHECKOUT else "triton-ensembles setup"
-"""What installs tritonserver, for messages."""
+"""The command that installs tritonserver, for messages."""
 
 HOME_VARIABLE = "TRITON_ENSEMBLES_HOME"
 

@@ -1,4 +1,4 @@
-"""What the operating system refuses, in words for users: a full disk, a missing permission, a file in the way."""
+"""Refusals of the operating system, in words for users: a full disk, a missing permission, a file in the way."""
 
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""What a host tells Prometheus and its log about its room."""
+"""A host's report to Prometheus and its log about its room."""
 
 import logging
 import time

@@ -14,7 +14,7 @@ DRAIN_SECONDS = 30.0  # that running requests may take when the host is stopped
 
 @dataclass(frozen=True)
 class Settings:
-    """What ``host`` is told besides where its models are."""
+    """The options of ``host``, besides where its models are."""
 
     root: Path  # the working folder; logs stay in it, and the names of what was loaded
     http_port: int
@@ -44,7 +44,7 @@ class Settings:
 
     @property
     def token(self) -> str:
-        """What clients must send as ``Authorization: Bearer``; "" for nothing. Raises EnsembleError."""
+        """The word that clients must send as ``Authorization: Bearer``; "" for nothing. Raises EnsembleError."""
         if self.token_file is None:
             return ""
         try:

@@ -1,4 +1,4 @@
-"""One container: a tritonserver that is restarted whenever it ends, and what the platform measures on it."""
+"""A container: a tritonserver that is restarted whenever it ends, and what the platform measures on it."""
 
 import asyncio
 import contextlib

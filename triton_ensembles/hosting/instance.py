@@ -1,4 +1,4 @@
-"""One instance of a variant: a container, its models and the requests that it answers."""
+"""An instance of a variant: a container, its models and the requests that it answers."""
 
 import time
 from copy import copy
@@ -24,7 +24,7 @@ Models = ModelCache | SingleModel
 
 
 class Instance:
-    """One container and its models. ``in_flight`` counts the requests that wait here or are being answered."""
+    """A container and its models. ``in_flight`` counts the requests that wait here or are being answered."""
 
     def __init__(
         self, index: int, container: Container, models: Models, disk: Disk, budgets: Budgets, report: Report

@@ -1,4 +1,4 @@
-"""One model of one instance."""
+"""A model of an instance."""
 
 import asyncio
 import time

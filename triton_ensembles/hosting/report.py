@@ -1,4 +1,4 @@
-"""What a tritonserver and its models tell whoever hosts them."""
+"""The report of a tritonserver and its models to whoever hosts them."""
 
 from typing import Protocol
 

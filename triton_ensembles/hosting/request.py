@@ -1,4 +1,4 @@
-"""One request to a model, and its answer."""
+"""A request to a model, and its answer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping

@@ -9,7 +9,7 @@ from triton_ensembles.hosting.model import Model
 
 @dataclass(frozen=True)
 class InstanceStatus:
-    """One instance: one tritonserver with its models."""
+    """An instance: a tritonserver with its models."""
 
     index: int
     ready: bool

@@ -37,7 +37,7 @@ _STEP_TIMES = (*_REQUESTS, *_DURATIONS, *_SUMMARIES)  # what step_times reads
 
 @dataclass(frozen=True)
 class Source:
-    """One instance."""
+    """An instance whose metrics are read."""
 
     url: str  # of its metrics: "unix:PATH" or "127.0.0.1:PORT"
     labels: Mapping[str, str]  # added to each line

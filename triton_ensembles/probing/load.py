@@ -1,4 +1,4 @@
-"""One load of a model by a server that may crash or hang over it."""
+"""A load of a model by a server that may crash or hang over it."""
 
 import http.client
 import select

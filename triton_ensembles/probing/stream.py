@@ -1,4 +1,4 @@
-"""One request over gRPC's stream, which takes every kind of model: decoupled ones and sequences too."""
+"""A request over gRPC's stream, which takes every kind of model: decoupled ones and sequences too."""
 
 import queue
 import time

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceRecipe:
-    """What the build makes of a ``folder``, as the recipe has it; one with ``faults`` is None, and the build may then
+    """The result of a build of a ``folder``, as the recipe has it; one with ``faults`` is None, and the build may then
     make anything that is missing."""
 
     folder: Path

@@ -1,4 +1,4 @@
-"""What models take, and how loads and unloads overlap, without a clock or a container: ``admission.py`` uses it."""
+"""The memory of models, and how loads and unloads overlap, without a clock or a container: ``admission.py`` uses it."""
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable

@@ -10,7 +10,7 @@ LOCAL = ""  # no namespace of CloudWatch: AWS does not measure it
 
 @dataclass(frozen=True)
 class CloudWatchMetric:
-    """One metric."""
+    """A metric by its names."""
 
     namespace: str
     unit: str

@@ -33,7 +33,7 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Interpreter:
-    """One CPython. Its paths are the real ones, even if it was found through a virtual environment."""
+    """A CPython. Its paths are the real ones, even if it was found through a virtual environment."""
 
     version: str  # "3.11.9"
     executable: Path

@@ -1,4 +1,4 @@
-"""Whether this machine can run the server, checked before anything is downloaded and so only with the standard library.
+"""Check that this machine can run the server, before anything is downloaded and so only with the standard library.
 
     python3 -m triton_ensembles.server.machine      prints the Python for .venv: this one, or another that is found or
                                                     that uv installs

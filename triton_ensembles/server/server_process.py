@@ -1,4 +1,4 @@
-"""One tritonserver process: started, waited for, stopped, and never left behind."""
+"""A tritonserver process: started, waited for, stopped, and never left behind."""
 
 import contextlib
 import os
@@ -63,10 +63,10 @@ class ServerProcess:
     sockets: frozenset[str] = frozenset()
     """Those that are Unix sockets instead, which only its user can open."""
     ready_route: ClassVar[tuple[str, str]]
-    """One of all these and the path that answers there with status 200 once the server is ready."""
+    """A name of all these, and the path that answers there with status 200 once the server is ready."""
     command: ServerCommand
     metrics_on = True
-    """Whether the server publishes metrics."""
+    """True if the server publishes metrics."""
 
     def __init__(
         self,

@@ -40,13 +40,13 @@ class Packages:
 
     @property
     def requirements(self) -> list[str]:
-        """What the environment file asks pip for, with the options for its indexes."""
+        """The packages that the environment file asks pip for, with the options for its indexes."""
         asked = self.declared.asked if self.declared else Requirements()
         limits = [line for line in asked.constraints if canonicalize_name(Requirement(line).name) in asked.names]
         return [*asked.options, *asked.texts, *limits, *self.proposed]
 
     def left(self) -> list[str]:
-        """What is left to do for steps that import modules of which nothing is known."""
+        """The work that is left for steps that import modules of which nothing is known."""
         place = self.declared.place if self.declared else self.file if self.requirements else "a requirements.txt"
         cure = f"copy it beside model.py, or add its package to {place}"
         return [f"{step} imports {most_of(unknown, 8)}: {cure}" for step, unknown in self.unknown.items()]

@@ -18,7 +18,7 @@ _CLASSES = (
     "InferenceRequest InferenceResponse Logger MetricFamily PreferredMemory Tensor TritonError TritonModelException"
 )
 LATE = {name: getattr(native, name) for name in _CLASSES.split()} | dict(_MemoryType.__members__)
-"""What the stub adds only when it has imported model.py (server issue #6535)."""
+"""The names that the stub adds only when it has imported model.py (server issue #6535)."""
 UTILS = ModuleType("triton_python_backend_utils")
 exec(compile(_FILE.read_text(encoding="utf-8"), f"{UTILS.__name__}.py", "exec"), vars(UTILS))
 vars(UTILS).update(LATE)

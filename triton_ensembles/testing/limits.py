@@ -1,4 +1,4 @@
-"""What would end or stop the tests: a step that ends its process, or that never returns."""
+"""Limits for what would end or stop the tests: a step that ends its process, or that never returns."""
 
 import contextlib
 import os

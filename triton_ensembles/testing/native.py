@@ -1,4 +1,4 @@
-"""What Triton's stub adds to ``triton_python_backend_utils`` in C++, as Python: the stub package has the docstrings.
+"""Names that Triton's stub adds to ``triton_python_backend_utils`` in C++, as Python: the stub package documents them.
 
 Source: python_backend r24.10, pb_stub.cc, pb_tensor.cc, infer_request.cc, response_sender.cc, metric.cc; pybind11 2.10.
 """

@@ -35,7 +35,7 @@ _SIZE = re.compile(r"medium|large|\d*xlarge|metal")
 
 @dataclass(frozen=True)
 class Release:
-    """One row of releases.csv, whose head explains the columns; "" means unknown."""
+    """A row of releases.csv, whose head explains the columns; "" means unknown."""
 
     release: str
     triton: str
@@ -76,7 +76,7 @@ class Release:
 
 
 class OnnxLimits(NamedTuple):
-    """What a version of ONNX Runtime loads at most: a row of onnxruntime.csv, whose head explains the columns."""
+    """The most that a version of ONNX Runtime loads: a row of onnxruntime.csv, whose head explains the columns."""
 
     ir: int
     onnx: int

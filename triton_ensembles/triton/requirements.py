@@ -34,7 +34,7 @@ def beside(written: str, folder: Path) -> Path | None:
 
 @dataclass
 class Requirements:
-    """What one or several ``pip install`` ask for.
+    """The packages that one or several ``pip install`` ask for.
 
     Attributes:
         found: finds the files of ``-r`` and ``-c``.
@@ -146,5 +146,5 @@ class Declared:
 
     @property
     def unread(self) -> str:
-        """What it names of which it cannot be told what it installs; "" for nothing."""
+        """The names of which it cannot be told what they install; "" for nothing."""
         return self.asked.unread

@@ -27,7 +27,7 @@ from triton_ensembles.runtime.backends.common.instruction_sets import instructio
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 
 LEAST_BYTES = 4 << 20
-"""Of an ONNX model for ONNX Runtime. A copy of less is lost in the 50 MiB that a process with an engine takes."""
+"""For ONNX Runtime: a copy of a smaller ONNX model is lost in the 50 MiB that a process with an engine takes."""
 
 
 def map_weights(

@@ -1,4 +1,4 @@
-"""Whether a file expects that a name may be missing: then no rule reports it."""
+"""Names that a file expects to be missing at times: then no rule reports it."""
 
 import ast
 from functools import lru_cache

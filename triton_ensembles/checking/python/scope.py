@@ -1,4 +1,4 @@
-"""What binds each name of a Python file, by the scope that it is a name of: the one table of names."""
+"""The bindings of each name of a Python file, by the scope that it is a name of: the one table of names."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What options of a command exclude or need, declared beside them, and checked before the command runs."""
+"""Options of a command that exclude or need others, declared beside them, and checked before the command runs."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -171,7 +171,7 @@ server = click.option(
 
 
 def warn_of_open_ports(server: Installation | None) -> None:
-    """Of a Triton that loads models as SageMaker has it load them."""
+    """Warn of a Triton that loads models as SageMaker has it load them."""
     if server and not has_sagemaker_socket(server.tritonserver) and not covers_sagemaker(server.version):
         where = "on all interfaces, as in every container, and run any model for whoever reaches them"
         cure = "use no browser meanwhile, and keep other machines away; 26.03 and later demand a secret"

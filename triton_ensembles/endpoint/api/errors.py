@@ -2,7 +2,7 @@
 
 
 class ApiError(Exception):
-    """One error reply: ``{"__type": code, "message": message}``."""
+    """An error reply: ``{"__type": code, "message": message}``."""
 
     status = 400
 

@@ -23,7 +23,7 @@ INSTEAD = {
     "InferenceComponent": "name the model in the production variant (ModelName), or use a multi-model endpoint",
     "InferenceRouter": "call the endpoint itself, whose variants share its requests by weight",
 }
-"""What to use instead of parts of the API that are not here, by their names or a part of an operation's."""
+"""Substitutes for parts of the API that are not here, by their names or a part of an operation's."""
 _YEAR_10000 = 253402300800  # seconds since 1970
 _PRINT = regex.compile(r"\[[^\]]*\\p\{Print\}[^\]]*\]")  # inside brackets
 _PYTHON: Mapping[str, Any] = {

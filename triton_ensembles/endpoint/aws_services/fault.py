@@ -1,4 +1,4 @@
-"""What the S3 process and the endpoint say to each other besides requests: a secret, and refusals.
+"""Messages of the S3 process and the endpoint to each other besides requests: a secret, and refusals.
 
 The endpoint writes the refusals in the format of the service (forward.py).
 """

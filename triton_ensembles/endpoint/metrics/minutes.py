@@ -10,7 +10,7 @@ Dimensions = tuple[tuple[str, str], ...]  # names and values
 
 
 class MinuteStatistics:
-    """One set of statistics for each metric, variant and minute."""
+    """Sets of statistics, one for each metric, variant and minute."""
 
     def __init__(self) -> None:
         self._sets: dict[tuple[str, str, str, Dimensions, int], dict[str, float]] = {}  # as StatisticValues

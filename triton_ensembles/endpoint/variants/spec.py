@@ -1,4 +1,4 @@
-"""What a variant is made from: its container, and the limits of each instance."""
+"""The plan of a variant: its container, and the limits of each instance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

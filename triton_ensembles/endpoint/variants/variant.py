@@ -40,7 +40,7 @@ _PAUSE_FACTOR = 200  # times the duration of the last one: tens of ms for a serv
 
 @dataclass(frozen=True)
 class Context:
-    """What a variant is given besides its plan.
+    """The surroundings of a variant, given to it besides its plan.
 
     Attributes:
         endpoint: the name.
@@ -59,7 +59,7 @@ class Context:
 
 
 class Variant:
-    """One production variant of an endpoint.
+    """A production variant of an endpoint.
 
     ``start`` must be awaited on the event loop of a thread that outlives the variant: the kernel ends a tritonserver
     with the thread that launched it.

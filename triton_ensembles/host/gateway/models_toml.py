@@ -45,14 +45,14 @@ class Model(_Frozen):
     model: str = Field(min_length=1)
     """Triton's model, mostly an ensemble."""
     model_version: str = Field("", pattern=r"^([1-9][0-9]*)?$")
-    """Its version in Triton, a folder's name; without it, the model's version_policy decides."""
+    """The model's version in Triton, a folder's name; without it, the model's version_policy decides."""
     steps_version: str = Field("", pattern=r"^([1-9][0-9]*)?$")
-    """Of an ensemble: the version of those steps that have it. Triton has one config for all versions of an ensemble,
+    """The version of those steps of an ensemble that have it. Triton has one config for all versions of an ensemble,
     so the command ``gateway`` writes another ensemble over the same steps."""
     inputs: dict[str, Input] = Field(min_length=1)
     """By the name of the input tensor."""
     result: str | tuple[str, ...] | dict[str, str]
-    """What clients get of the output tensors: the values of one (``"SCORES"``), a list of lists with an item of each
+    """The outputs that clients get: the values of one (``"SCORES"``), a list of lists with an item of each
     (``["LABEL", "SCORE"]``), or of objects (``{label = "LABEL", score = "SCORE"}``)."""
     seconds: float = Field(INVOKE_SECONDS, gt=0)
     """How long an answer may take. SageMaker waits 60 s for a container."""
@@ -112,7 +112,7 @@ class Table(_Frozen):
 
 
 NO_TABLE = Table.model_construct(models=())
-"""Of a host whose models are asked for in KServe v2 alone."""
+"""The table of a host whose models are asked for in KServe v2 alone."""
 
 
 def of_the_host(name: str, version: str) -> Model:

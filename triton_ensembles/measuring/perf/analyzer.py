@@ -1,4 +1,4 @@
-"""One run of perf_analyzer, and the measurements in the CSV file that it writes."""
+"""A run of perf_analyzer, and the measurements in the CSV file that it writes."""
 
 import csv
 import os

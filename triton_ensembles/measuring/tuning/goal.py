@@ -7,7 +7,7 @@ from triton_ensembles.measuring.perf.analyzer import ClientTimes
 
 @dataclass(frozen=True)
 class Goal:
-    """One of the two is set.
+    """A goal of the search: one of the two is set.
 
     With ``p99_ms``, the throughput of a setting is that of the concurrency that gives most of it within the bound; with
     ``throughput``, its latency is the least at which it is reached.

@@ -1,4 +1,4 @@
-"""Whether a candidate answers as the present settings do."""
+"""Comparison of a candidate's answers with those of the present settings."""
 
 import math
 from collections.abc import Mapping, Sequence

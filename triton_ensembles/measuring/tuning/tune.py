@@ -1,4 +1,4 @@
-"""One search from the ensemble's folder to its report."""
+"""A search, from the ensemble's folder to its report."""
 
 import contextlib
 from collections.abc import Iterator

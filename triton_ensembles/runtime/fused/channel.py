@@ -25,7 +25,7 @@ _NOTICE = struct.Struct("<QQ")  # size of the memory, length of the values
 
 
 class End:
-    """One end of a direction: a pipe for the notices of messages, and the descriptor of the shared memory."""
+    """An end of a direction: a pipe for the notices of messages, and the descriptor of the shared memory."""
 
     def __init__(self, pipe: int, descriptor: int) -> None:
         self._pipe, self.descriptor = pipe, descriptor
@@ -44,7 +44,7 @@ class End:
 
 
 class Sender(End):
-    """One direction of a channel, in the process that writes. Made before the fork, as is its :class:`Receiver`."""
+    """The direction of a channel, in the process that writes. Made before the fork, as is its :class:`Receiver`."""
 
     def send(self, values: Any, arrays: Sequence[Array] = ()) -> None:
         """Send a message, which overwrites the one before: ``values`` that marshal can write, and arrays, of bytes
@@ -78,7 +78,7 @@ class Sender(End):
 
 
 class Receiver(End):
-    """One direction of a channel, in the process that reads."""
+    """The direction of a channel, in the process that reads."""
 
     def __init__(self, pipe: int, descriptor: int) -> None:
         super().__init__(pipe, descriptor)

@@ -168,7 +168,7 @@ class Ensemble:
 
 
 class _Run:
-    """One request on its way through the DAG."""
+    """A request on its way through the DAG."""
 
     def __init__(self, question: Question, plan: Plan, needed: frozenset[int]) -> None:
         self.question, self._needed = question, needed

@@ -38,7 +38,7 @@ _DESCRIPTORS = 9  # of a worker, see worker_process.work
 _SHARED_MEMORY = "/dev/shm/"
 _CREDENTIALS = struct.Struct("3i")  # unix(7), SO_PEERCRED: pid, uid, gid
 Work = Callable[[Sequence[int], Callable[[Path], None]], NoReturn]
-"""What a worker does; see worker_process.work."""
+"""The work of a worker; see worker_process.work."""
 
 
 class Fork:

@@ -1,4 +1,4 @@
-"""Whether the files of a version folder are those of the build, before they are trusted with requests."""
+"""Comparison of the files of a version folder with those of the build, before they are trusted with requests."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""What runs in the worker: it loads the steps, and answers the stub's questions until the stub closes its end."""
+"""The work of the worker: it loads the steps, and answers the stub's questions until the stub closes its end."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What the Python files of a model import from each other."""
+"""The names that the Python files of a model import from each other."""
 
 import ast
 from collections.abc import Iterator

@@ -29,7 +29,7 @@ _NO_LISTS = ("tuple", "dict", "set", "map", "filter", "zip", "iter")
 
 
 class Returned(NamedTuple):
-    """What execute certainly returns, as a sentence has it, and Triton's complaint, "" where it may have none."""
+    """A value that execute certainly returns, in words, and Triton's complaint, "" where it may have none."""
 
     words: str
     complaint: str = "Expected a list in the execute return"

@@ -1,4 +1,4 @@
-"""Whether a stub in a model's folder is of the image's release. Its bytes do not name the release (looked for in those
+"""The release of a stub in a model's folder, compared with the image's. Its bytes do not name it (looked for in those
 of 2.51.0), so the manifest is all that can be known."""
 
 from collections.abc import Iterator

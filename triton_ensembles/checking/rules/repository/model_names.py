@@ -98,8 +98,8 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
     lower=Severity.WARNING,
 )
 def repository_path_in_shell(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    """Of a folder that Triton reads, the path counts, with a warning; of an archive its name, which SageMaker gives to
-    the only Python model; of ensembles/ the folder's, with which the build begins those of its steps."""
+    """Judge a folder that Triton reads by its path, with a warning; an archive by its name, which SageMaker gives to
+    the only Python model; ensembles/ by the folder's name, with which the build begins those of its steps."""
     path = repository.path.resolve()
     what, text = "the path of this repository", str(path.parent if repository.is_one_model else path)
     has_python = any(model.is_python for model in repository.models)

@@ -103,8 +103,8 @@ def backend_misspelt(model: Model) -> Iterator[Finding]:
     words="unable to find backend library for backend",
 )
 def backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
-    """Of an image that is not one of NVIDIA's usual ones, any backend may be; image-backend is about those that other
-    releases have."""
+    """Find backends that no usual image of NVIDIA's has. Any other image may have any backend; image-backend is about
+    those that other releases have."""
     name, image, known, where = (
         model.config.backend,
         image_of(destination),

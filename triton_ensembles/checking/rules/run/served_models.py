@@ -1,4 +1,4 @@
-"""What the server on this machine does with models: it loads them, and answers what config.pbtxt says."""
+"""Models in the server on this machine: it loads them, and answers what config.pbtxt says."""
 
 from collections.abc import Iterator, Sequence
 

@@ -21,7 +21,7 @@ class BadInputError(ValueError):
 
 @dataclass(frozen=True)
 class Request:
-    """One inference request."""
+    """An inference request."""
 
     inputs: Mapping[str, Array]  # axis 0 is the batch when the model has a batch axis
     wanted: tuple[str, ...]  # names of the outputs to return

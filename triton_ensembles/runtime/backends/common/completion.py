@@ -1,4 +1,4 @@
-"""What a model's file says completes its config, as NVIDIA's backends of the same names do it.
+"""Configs completed by what the model's file says, as NVIDIA's backends of the same names do it.
 
 Sources: onnxruntime_backend onnxruntime.cc (AutoCompleteConfig, AutoCompleteMaxBatch, AutoCompleteIO) and
 openvino_backend openvino.cc (AutoCompleteConfig, AutoCompleteBatching, AutoCompleteInputOrOutput). DALI's own is in

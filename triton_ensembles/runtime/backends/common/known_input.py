@@ -1,4 +1,4 @@
-"""One known input of a model, and its answer: whether two files of one model compute the same.
+"""A known input of a model, and its answer, by which two files of one model are compared.
 
 The values follow from the tensors' names and a fixed arithmetic, whatever numpy; a record needs only types and shapes.
 """

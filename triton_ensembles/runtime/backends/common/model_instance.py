@@ -33,7 +33,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class ModelInstance:
-    """One instance of a model: what the config declares, with ``reshape`` applied, and where Triton placed it. The
+    """An instance of a model: what the config declares, with ``reshape`` applied, and where Triton placed it. The
     first compares the files with their checksums for all: Triton loads no model of which one instance fails."""
 
     name: str

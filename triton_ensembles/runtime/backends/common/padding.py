@@ -33,7 +33,7 @@ class Axes:
 
 
 class Row(NamedTuple):
-    """One row: the index of its request, its index in that request, and its length without padding."""
+    """A row: the index of its request, its index in that request, and its length without padding."""
 
     request: int
     number: int

@@ -26,7 +26,7 @@ from triton_ensembles.runtime.backends.dali.pipeline_file import PipelineFile, r
 
 @dataclass(frozen=True)
 class InputSample:
-    """One row of one request: its arrays by input name, and how many pixels it will decode to (0 without images)."""
+    """A row of a request: its arrays by input name, and how many pixels it will decode to (0 without images)."""
 
     arrays: Mapping[str, Array]
     pixels: int

@@ -1,4 +1,4 @@
-"""Whether prepacked weights suit this ONNX Runtime and this processor, and whether the files are those of the build.
+"""Checks that prepacked weights suit this ONNX Runtime and processor, and that the files are those of the build.
 
 Weights that are packed at build time are mapped from a file that all sessions and instances share, but serve only the
 kernels that they are packed for. So beside the plain graph, which runs anywhere, a build writes:

@@ -28,7 +28,7 @@ _DONTNEED = 4  # MADV_DONTNEED of Linux
 
 
 class CompiledModel:
-    """One inference request over the compiled model, for one model instance. All of its threads compute one run (one
+    """An inference request over the compiled model, for one model instance. All of its threads compute one run (one
     stream), so that even a single row uses all of them."""
 
     def __init__(self, model: ModelInstance) -> None:
