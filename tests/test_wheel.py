@@ -81,11 +81,15 @@ def test_it_writes_a_project(installed: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "extra"),
-    [("upload", "aws"), ("serve x", "serve"), ("endpoint --port 0", "serve"), ("build", "build"), ("lsp", "lsp")],
+    [
+        *(("upload", "aws"), ("serve x", "serve"), ("endpoint --port 0", "serve"), ("build", "build"), ("lsp", "lsp")),
+        ("graph branches -o picture.svg", "serve"),
+    ],
 )
 def test_it_says_which_line_installs_what_a_command_needs(
     installed: Path, tmp_path: Path, words: str, extra: str
 ) -> None:
+    copy_of("branches", tmp_path)
     done = outcome(installed / "triton-ensembles", *words.split(), cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: {words.split()[0]} needs the package ")
