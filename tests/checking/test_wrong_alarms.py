@@ -56,7 +56,7 @@ def test_a_config_that_is_not_read_is_unknown_to_its_ensemble(tmp_path: Path) ->
     """Otherwise what Triton loads is an error, or has no inputs, for the ensemble that uses it."""
     stage(Example(python_model() + COMMENT * (LARGEST_CONFIG // len(COMMENT) + 1)), tmp_path, "model")
     stage(Example(ensemble(step("model", {"X": "X"}, {"Y": "Y"}))), tmp_path, "user")
-    assert [(fault.rule, fault.severity) for fault in faults(tmp_path)] == [("config-too-large", Severity.WARNING)]
+    assert [(fault.rule, fault.severity) for fault in faults(tmp_path)] == [("config-unreadable", Severity.WARNING)]
 
 
 def test_nothing_is_said_of_what_comes_after_a_break(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import LARGEST_CONFIG
 from triton_ensembles.checking.examples import IDENTITY, X, io_tensor, parameter, python_model
-from triton_ensembles.checking.rule import Example, Finding, Model, Server, rule, warning
+from triton_ensembles.checking.rule import Example, Finding, Model, Server, Severity, rule, warning
 
 SOURCE = "protobuf text_format.cc and io/tokenizer.cc, called by core r24.10 filesystem/api.cc ReadTextProto"
 WORDS = "failed to read text proto from …/config.pbtxt"
@@ -109,25 +109,23 @@ def config_not_utf8(model: Model) -> Iterator[Finding]:
         yield Finding(model.file.place(offset), "this is not UTF-8", effect, "save the file as UTF-8")
 
 
-@warning("config.pbtxt is at most 1 MiB", source="a limit of this checker, which keeps its running time short")
-def config_too_large(model: Model) -> Iterator[Finding]:
-    entry = model.get("config.pbtxt")
-    if entry is not None and entry.size > LARGEST_CONFIG:
-        message = f"config.pbtxt is {entry.size} bytes long"
-        effect = "Triton reads it, but this checker does not: nothing of this model is checked"
-        yield Finding(model.place("config.pbtxt"), message, effect, "put labels and weights into separate files")
-
-
 @rule(
-    "config.pbtxt is a readable file",
+    "config.pbtxt is a readable file of at most 1 MiB",
     source="core r24.10 filesystem/implementations/local.h ReadTextFile; measured on tritonserver 2.51.0",
     bad=Example(None, {"config.pbtxt": None, "1/model.py": IDENTITY}),
     server=Server.DIES,
+    lower=Severity.WARNING,
 )
 def config_unreadable(model: Model) -> Iterator[Finding]:
+    """Yield a warning for one that is larger than any: not to read it keeps the checker's running time short."""
     entry = model.get("config.pbtxt")
-    if entry and (entry.is_folder or (entry.data is None and entry.size <= LARGEST_CONFIG)):
-        message = f"config.pbtxt is {'a folder' if entry.is_folder else 'not a readable file'}"
-        unread = "Triton fails to open it; nothing of this model is checked"
-        effect = "tritonserver aborts" if entry.is_folder else unread
-        yield Finding(model.place("config.pbtxt"), message, effect, "put the file itself there")
+    if entry and (entry.is_folder or entry.data is None):
+        message, effect = "config.pbtxt is not a readable file", "Triton fails to open it"
+        cure, severity = "put the file itself there", None
+        if entry.is_folder:
+            message, effect = "config.pbtxt is a folder", "tritonserver aborts"
+        elif entry.size > LARGEST_CONFIG:
+            message, effect = f"config.pbtxt is {entry.size} bytes long", "Triton reads it, but this checker does not"
+            cure, severity = "put labels and weights into separate files", Severity.WARNING
+        effect = f"{effect}; nothing of this model is checked"
+        yield Finding(model.place("config.pbtxt"), message, effect, cure, severity)
