@@ -142,8 +142,10 @@ def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(
 
 
 def test_an_archive_without_a_manifest_is_cloned(folder: Path) -> None:
-    result = run("clone", "six.tar.gz", "--count", "2", "--prefix", "t", "--output", "out")
+    words = ("clone", "six.tar.gz", "--count", "2", "--prefix", "t", "--output", "out")
+    result = run(*words)
     assert result.exit_code == 0, result.output
+    assert "2 of them unchanged" in run(*words).output
     with tarfile.open(folder / "out" / "t_0001.tar.gz") as tar:
         names = tar.getnames()
         config = tar.extractfile("t_0001/config.pbtxt")
