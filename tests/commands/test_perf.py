@@ -6,11 +6,6 @@ from tests.commands.projects import run
 from triton_ensembles.commands.perf import perf
 
 
-def test_concurrencies_are_a_list() -> None:
-    """Otherwise a sweep measures other points than requested."""
-    assert perf.make_context("perf", ["--concurrency", "1,2, 64"]).params["concurrencies"] == (1, 2, 64)
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

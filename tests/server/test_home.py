@@ -1,12 +1,9 @@
 """`make setup` makes what is missing, and repairs what is damaged."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from checkout import ROOT
 from triton_ensembles.server.home import find_home, install_home
 from triton_ensembles.server.sagemaker_socket import has_sagemaker_socket
 
@@ -33,11 +30,3 @@ def test_a_damaged_home_is_made_again_and_a_whole_one_is_kept(tmp_path: Path) ->
         assert backend.read_bytes() == whole
         del said[1:]
     assert has_sagemaker_socket(find_home(tmp_path / ".triton").tritonserver)
-
-
-def test_make_setup_looks_at_it_even_when_everything_is_newer() -> None:
-    # The tests may have been started by make, which tells its children.
-    settings = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    command = ["make", "--dry-run", "--old-file=.venv/ready", "setup"]
-    done = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [".venv/bin/python build.py setup"]

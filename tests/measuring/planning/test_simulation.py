@@ -120,29 +120,6 @@ def test_a_deploy_begins_cold_and_loads_whose_size_is_a_guess_run_alone() -> Non
     assert not cold.cold[cold.times > 60].any()
 
 
-def answered(
-    models: int, resident: float, asked: list[tuple[float, int]], *, load: float, unload: float
-) -> list[float]:
-    """The seconds that each of these requests takes, of models that have all been asked once before."""
-    host = Host("x", 2, int(resident * 100 * MIB))
-    one = profile(memory=100, unpack=0, load=load, load_cores=0, unload=unload, answer=0.001, core=0.001)
-    once = [(10.0 * index, index) for index in range(models)]
-    moments, indices = zip(*once, *((10.0 * models + at, index) for at, index in asked), strict=True)
-    recorded = Recorded(np.array(moments), np.array(indices))
-    return [float(each) for each in of_one(one, zipf(models, 0, 1), host, recorded, empty=True).seconds[models:]]
-
-
-def test_an_unload_waits_for_one_that_began_well_before_it() -> None:
-    """hosting/call_order.py: a quarter of a second later is too late, and then it waits for a second more.
-    Otherwise the planned p99 lacks what a request takes that meets another's eviction."""
-    near = answered(4, 2.5, [(0.0, 0), (0.2, 1)], load=0.1, unload=3.0)
-    assert near == pytest.approx([3.101, 3.101], abs=0.01)
-    apart = answered(4, 2.5, [(0.0, 0), (0.5, 1)], load=0.1, unload=3.0)
-    assert apart == pytest.approx([3.101, 0.75 + 3.101], abs=0.01)
-    ended = answered(4, 2.5, [(0.0, 0), (0.5, 1)], load=0.1, unload=1.0)
-    assert ended == pytest.approx([1.101, 0.5 + 1.101], abs=0.01)
-
-
 def test_models_that_are_asked_seldom_answer_as_after_a_rest() -> None:
     """Otherwise the planned p50 of a thousand seldom asked models is that of one which is asked without a pause."""
     one, host = [(profile(answer=0.01, rested=0.03), 1.0)], Host("x", 4, 200 * GIB)

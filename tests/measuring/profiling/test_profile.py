@@ -88,8 +88,5 @@ def test_one_of_another_archive_or_that_is_damaged_is_not(tmp_path: Path) -> Non
     other, said = _kept(tmp_path, sha256=SHA256[:-1] + "0")
     assert other is None
     assert "another archive" in said[0]
-    for damaged in ("", "[]", "{"):
-        file.write_text(damaged)
-        profile, said = _kept(tmp_path)
-        assert profile is None
-        assert "measuring it again" in said[0]
+    file.write_text("{")
+    assert _kept(tmp_path)[0] is None
