@@ -21,6 +21,14 @@ def test_a_crash_names_what_was_being_loaded() -> None:
     assert read_failure(log) == ["it crashed with signal 11 while it loaded b"]
 
 
+def test_an_environment_after_one_that_cannot_be_unpacked_is_not_blamed_for_its_folder() -> None:
+    line = "E1129 18:37:24.1 1 model_lifecycle.cc:642] \"failed to load '{}' version 1: Internal: {}\"\n"
+    second = "Failed to create environment directory for '/tmp/python_env_8LiR21/0'."
+    reasons = failure_reasons(line.format("a", "archive_read_data_block() failed") + line.format("b", second))
+    assert reasons[1] == "b: Internal: its environment is not tried after one that failed"
+    assert "/tmp/python_env_8LiR21/0" in failure_reasons(line.format("b", second))[0]  # of a full disk
+
+
 def test_each_server_reads_its_own_lines_of_a_shared_log(tmp_path: Path) -> None:
     first = 'I1121 09:44:12.1 7 a.cc:1] "mine"\n goes on\n'
     (tmp_path / "log").write_text(first + 'I1121 09:44:12.1 8 a.cc:1] "theirs"\nand on\n' + first)

@@ -44,6 +44,9 @@ _CIRCLE = "circular dependency between ensembles: "
 _LOADING = re.compile(r"\] \"loading: (?P<model>.+):-?\d+\"")
 _LOADED = re.compile(r"\] \"(?:successfully loaded|failed to load) '(?P<model>.+?)'")
 _SUCCESS = re.compile(r"\] \"successfully loaded '(?P<model>.+?)'")
+# Of an environment after one that could not be unpacked (libarchive says why): Triton takes that one's folder for it.
+_NOT_UNPACKED = "archive_"
+_NOT_TRIED = re.compile(r"Failed to create environment directory for '/tmp/python_env_\w+/\d+'")
 _WITHOUT_CODE = re.compile(r" pb_stub\.cc:\d+\] +Failed to preinitialize Python stub: (?P<reason>.*)")
 _CRASH = re.compile(r"^Signal \((?P<signal>\d+)\) received", re.MULTILINE)
 _ABORTED = re.compile(
@@ -76,6 +79,8 @@ def failure_reasons(log: str) -> list[str]:
         elif match := _first(_COMPLETE, record):
             complete[one_line(match["reason"])] = None
     failures = [f"{model}: {reason}" for model, reasons in by_model.items() for reason in reasons]
+    if any(_NOT_UNPACKED in failure for failure in failures):
+        failures = [_NOT_TRIED.sub("its environment is not tried after one that failed", each) for each in failures]
     return [*failures, *_causes(list(complete), set(by_model))] or _general(records)
 
 
