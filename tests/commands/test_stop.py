@@ -13,7 +13,7 @@ import pytest
 from checkout import ROOT
 from tests.commands.projects import command, write_ensemble
 from tests.files import edit, write_files
-from tests.running import running
+from tests.running import port_options, running
 from triton_ensembles.ground.processes import end
 from triton_ensembles.server.ports import Ports
 
@@ -55,8 +55,7 @@ def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(("word", "number"), [("build", signal.SIGTERM), ("serve", signal.SIGINT)])
 def test_a_signal_ends_a_build_and_all_that_it_has_started(stuck: Path, word: str, number: int) -> None:
     with Ports.reserved() as ports:
-        names = ("http", "grpc", "metrics") if word == "serve" else ()
-        words = [word, *(f"--{name}-port={getattr(ports, name)}" for name in names)]
+        words = [word, *(port_options(ports) if word == "serve" else ())]
         with (
             running(*command(stuck, *words), ignoring=signal.SIGINT, stderr=subprocess.PIPE) as process,
             (stuck / "pipe").open() as pipe,

@@ -48,8 +48,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([NAME], "there is no goal: give --p99 TIME or --throughput NUMBER"),
-        ([NAME, "--p99", "5ms", "--throughput", "9"], "give --p99 TIME or --throughput NUMBER, one of them"),
+        ([NAME], "a search has one goal: give --p99 TIME or --throughput NUMBER"),
+        ([NAME, "--p99", "5ms", "--throughput", "9"], "a search has one goal"),
         ([NAME, "--p99", "0"], "'0' is not a time above 0 such as 50ms or 1.5s"),
         ([NAME, "--p99", "50"], "'50' is not a time above 0"),
         ([NAME, "--throughput", "nan"], "is not a number above 0"),

@@ -15,7 +15,7 @@ import pytest
 
 from tests.hosting import archives
 from tests.processes import environments_of, wait_for_end, wait_until
-from tests.running import lines_until, running
+from tests.running import lines_until, port_options, running
 from triton_ensembles.building.built import Built
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import command_line, descendants
@@ -163,8 +163,7 @@ def test_killing_the_parent_ends_the_server_and_its_stubs(tmp_path: Path) -> Non
 
 def serve(ports: Ports) -> AbstractContextManager[subprocess.Popen[str]]:
     """`serve` as a background job of a shell runs it, with SIGINT ignored at the start."""
-    options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
-    command = (sys.executable, "build.py", "serve", "bert_trt", *options)
+    command = (sys.executable, "build.py", "serve", "bert_trt", *port_options(ports))
     return running(*command, ignoring=signal.SIGINT, stderr=subprocess.PIPE, start_new_session=True)
 
 

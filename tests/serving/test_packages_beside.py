@@ -31,9 +31,8 @@ from triton_ensembles.triton.targets import fused
 
 @pytest.fixture(autouse=True, scope="module")
 def bare() -> None:
-    bare_python(
-        require_interpreter(server_python()), find_home().folder.parent, print
-    )  # from the index, unlike the rest
+    # From the index, unlike the rest.
+    bare_python(require_interpreter(server_python()), find_home().folder.parent, print)
 
 
 def package(index: Path, name: str, code: str, version: str = "1.0", requires: str = "") -> None:

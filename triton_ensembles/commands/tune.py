@@ -92,7 +92,7 @@ def tune(
     --format json: {what NAME.json holds, "written": [path]}
     """
     if (goal.p99_ms is None) == (goal.throughput is None):
-        raise click.UsageError("there is no goal: give --p99 TIME or --throughput NUMBER, one of them")
+        raise click.UsageError("a search has one goal: give --p99 TIME or --throughput NUMBER")
     served = chosen_target.served_here()
     places = options.current_places()
     (folder,) = choose(places.ensembles, [name])
