@@ -3,7 +3,6 @@
 import pytest
 
 from tests.commands.projects import run
-from triton_ensembles.commands.perf import perf
 
 
 @pytest.mark.parametrize(
