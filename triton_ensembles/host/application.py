@@ -168,9 +168,11 @@ class Application:
     async def _invocation(self, request: web.BaseRequest, operation: str) -> Invocation:
         body = Body(request, self._settings.largest_body)
         headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
+        method = "POST" if operation.endswith("/infer") else "GET"  # also for a HEAD
         if body.length is None or body.length <= _WHOLE_BYTES:
-            return Invocation(await self._in_time(body.whole()), None, headers, None, request.method, operation)
-        return Invocation(body.pieces(), None, headers, body.length, request.method, operation)
+            whole = await (body.whole() if body.arrived else self._in_time(body.whole()))
+            return Invocation(whole, None, headers, None, method, operation)
+        return Invocation(body.pieces(), None, headers, body.length, method, operation)
 
     async def _whole(self, request: web.BaseRequest) -> bytes:
         return await Body(request, self._gateway.largest_body).whole()

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ class Entry:
     url: str
     mark: str
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A name for this content alone: Triton has the old and the new one beside each other while it changes, and
         knows the steps of all archives by their own names, which may be those of other archives."""

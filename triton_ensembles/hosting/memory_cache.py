@@ -253,9 +253,9 @@ class MemoryCache:
 
     def _refuse_stuck(self, model: Model, api: TritonApi) -> None:
         """Raise ModelError for an archive whose load the server has not ended."""
-        content = _content(self._disk.url_to_load(model.hash))
         for stuck in self._stuck:
-            if (stuck.api, stuck.target_model, stuck.content) == (api, model.target_model, content):
+            same = (stuck.api, stuck.target_model) == (api, model.target_model)
+            if same and stuck.content == _content(self._disk.url_to_load(model.hash)):
                 raise faults.never_loaded(model.target_model, stuck.reason)
 
     async def _request_load(self, model: Model, api: TritonApi, log_start: int) -> None:
@@ -263,13 +263,14 @@ class MemoryCache:
         folder, server = self._disk.url_to_load(model.hash), self._container.server
         load = asyncio.create_task(api.load(model.hash, folder, model.name_in_container))
         limit = time.monotonic() + self._budgets.load_seconds
-        # When a process of the model was last there. Before its first one, Triton may unpack an environment for long.
-        seen = math.inf if any(folder.rglob("*.tar.gz")) or not self._container.has_stubs else time.monotonic()
+        seen = 0.0  # when a process of the model was last there
         try:
             while (remaining := limit - time.monotonic()) > 0:
                 await asyncio.wait([load], timeout=min(remaining, _LOOK_SECONDS))
                 if load.done():
                     break
+                if not seen:  # before its first process, Triton may unpack an environment for long
+                    seen = math.inf if self._unpacks(folder) else time.monotonic()
                 if reason := await asyncio.to_thread(server.stuck_load, log_start, folder):
                     raise _NeverLoaded(reason)
                 if await self._container.has_processes(model.hash):
@@ -289,6 +290,9 @@ class MemoryCache:
             raise
         finally:
             load.cancel()
+
+    def _unpacks(self, folder: Path) -> bool:
+        return not self._container.has_stubs or any(folder.rglob("*.tar.gz"))
 
     async def _unload(self, model: Model, evicted: str = "") -> None:
         """Unload, and wait until the memory is freed; ``evicted``: for what. A container that cannot is restarted."""

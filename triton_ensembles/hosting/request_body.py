@@ -19,6 +19,11 @@ class Body:
         if self.length is not None and self.length > most:
             raise BodyTooLarge(most)
 
+    @property
+    def arrived(self) -> bool:
+        """Return whether all of it is here."""
+        return self._request.content.is_eof()
+
     async def whole(self) -> bytes:
         if not self._request.body_exists:
             return b""
