@@ -71,9 +71,8 @@ image: .venv/ready ## Where Docker is: build the gateway's image, and push it if
 perf: not-gpu .venv/ready ## Measure every ensemble with perf_analyzer: concurrency sweep, time by step, CSV and a plot
 	@$(CLI) perf $(OPTIONS)
 
-bench: build-ensembles ## Compare ours with the floor, the limit, a reference and peers: reports/bench/ and docs/performance.md (half an hour)
+bench: build-ensembles ## Compare ours with the floor, the limit, a reference and peers: the tables of docs/performance.md, and reports/bench/ (half an hour)
 	@.venv/bin/python -m benchmarks.bench
-	@.venv/bin/python -m benchmarks.page
 
 soak: .venv/ready ## A thousand ensembles under a budget for a tenth of them, 100 000 requests, at most SECONDS=3600, on FORM=endpoint or host: no failure, no growth
 	@.venv/bin/python -m benchmarks.soak --seconds $(or $(SECONDS),3600) --form $(or $(FORM),endpoint)

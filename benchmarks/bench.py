@@ -13,8 +13,7 @@ the floor, fused and drawn (the ensembles in tritonserver, with perf_analyzer as
 (fused), reference (an ensemble as AWS's example has it), peers (infinity-emb and FastAPI, which are installed into
 .bench-peers/ the first time).
 
-Writes PART.json into the output folder; python -m benchmarks.page makes docs/performance.md of them when all are
-there.
+Prints the tables of docs/performance.md, and writes PART.json into the output folder.
 """
 
 import argparse
@@ -31,6 +30,7 @@ from benchmarks.contenders.contender import Contender
 from benchmarks.contest import GROUPS, Contest
 from benchmarks.loads import Load
 from benchmarks.parts import PARTS, Part
+from benchmarks.ratios import ratios_table
 from benchmarks.results import Results, facts_of, joined
 from benchmarks.tables import markdown
 from benchmarks.throughput import throughput_table
@@ -119,9 +119,13 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(f"stopped; complete rounds and parts are in {options.output}")
     whole = joined(parts.values())
-    for table in (throughput_table(whole), *whole.tables):
+    for table in (throughput_table(whole), ratios_table(whole), *whole.tables):
         if table.rows:
             print(f"\n{markdown(table)}")
+    for name, cosine in whole.cosines.items():
+        print(f"{name}: the lowest cosine to fp32 is {cosine:.6f}")
+    for name, about in whole.contenders.items():
+        print(f"{name}: {about}")
     for name, reason in whole.missing.items():
         print(f"!!! {name} did not take part: {reason} !!!")
     print(f"results: {options.output}")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -42,10 +41,6 @@ class Measurement:
     contender: str
     load: Load
     cell: Cell
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Measurement:
-        return cls(value["round"], value["contender"], Load(**value["load"]), Cell(**value["cell"]))
 
 
 def rate(times: Sequence[float], rows: Sequence[float]) -> float:

@@ -15,8 +15,8 @@ from statistics import median
 
 from benchmarks.contenders.contender import DRAWN, FUSED, ONE_INSTANCE, REFERENCE, WHEELS
 from benchmarks.examples import sentences
+from benchmarks.many_hosts.hosts import until
 from benchmarks.multi_model import NO_AUTO_COMPLETE, load_model, multi_model_server, send
-from benchmarks.process_usage import seconds_of
 from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
 from benchmarks.tables import Table
@@ -25,13 +25,13 @@ from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.hosting.cpu import family_seconds, processor_seconds
 from triton_ensembles.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.triton.targets import CPU, fused
 
 # ext4 keeps the inodes of deleted files for 5 s and searches long for others meanwhile: the round before deleted many.
 _PAUSE = 6.0
-_GONE_SECONDS = 30.0  # for the processes of an unloaded model
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,6 @@ def measure(results: Results, rounds: int, progress: Progress) -> None:
             starts[name].append(start)
             progress(f"round {number} of {rounds}: {name} answered after {start.total:.2f} s")
     results.tables.append(table(starts, {name: archive.stat().st_size for name, archive in archives.items()}))
-    results.figures |= {f"cold {name}": median(start.total for start in starts[name]) for name in starts}
 
 
 def _archives(results: Results, progress: Progress) -> dict[str, Path]:
@@ -96,24 +95,14 @@ def cold_start(archive: Path, payload: Payload, flags: str = NO_AUTO_COMPLETE) -
         first = send(server, "POST", "/models/cold/invoke", archive.name, payload.body, payload.content_type)
         processor = _processor_time(server.pid) - before
         send(server, "DELETE", "/models/cold", archive.name)
-        _wait_for_steps(server.pid)
+        until(lambda: not descendants(server.pid))  # Triton answers an unload before its steps have ended
         remains = EnvironmentSizes().total({*server.note_environments(), scratch / "tmp"})
         return ColdStart(extracted, loaded, first, processor, remains)
 
 
-def _wait_for_steps(pid: int) -> None:
-    """Triton answers an unload before its steps have ended."""
-    end = time.monotonic() + _GONE_SECONDS
-    while descendants(pid):
-        if time.monotonic() > end:
-            raise EnsembleError(f"the steps of an unloaded ensemble did not end within {_GONE_SECONDS:.0f} s")
-        time.sleep(0.1)
-
-
 def _processor_time(pid: int) -> float:
     """Seconds of this process, and of the server with all its children, those that have ended included."""
-    servers = sum(seconds_of(process, with_ended_children=True) for process in (pid, *descendants(pid)))
-    return servers + seconds_of(os.getpid())
+    return family_seconds((pid, *descendants(pid))) + processor_seconds(os.getpid())
 
 
 def table(starts: Mapping[str, Sequence[ColdStart]], sizes: Mapping[str, int]) -> Table:

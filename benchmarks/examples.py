@@ -9,10 +9,9 @@ import tritonclient.http as http
 
 from benchmarks.engines import Array
 from checkout import ENSEMBLES
-from triton_ensembles.deploy.payload import Payload, binary, payload_of
+from triton_ensembles.deploy.payload import Payload, payload_of
 from triton_ensembles.project.examples.folder import Examples, read_examples
 from triton_ensembles.project.examples.place import examples_folder
-from triton_ensembles.project.examples.request import infer_inputs
 from triton_ensembles.server.triton_server import TritonServer
 
 
@@ -24,13 +23,6 @@ def examples_of(ensemble: str) -> Examples:
 def sentences(texts: Sequence[str]) -> Payload:
     """A request with texts for bert_trt, or for the reference, which takes the same."""
     return payload_of(examples_of("bert_trt").requests[0].with_texts(texts))
-
-
-def row_payloads(ensemble: str) -> list[Payload]:
-    """A request for each row of the examples for perf, with all outputs."""
-    axes = (np.newaxis,) if examples_of(ensemble).load[0].batched else ()
-    rows = ({name: values[axes] for name, values in row.items()} for row in examples_of(ensemble).rows())
-    return [binary(infer_inputs(row), []) for row in rows]
 
 
 def photographs() -> list[Path]:

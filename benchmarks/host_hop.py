@@ -2,43 +2,88 @@
 
     python -m benchmarks.host_hop bert_trt        dist/fused/bert_trt.tar.gz, which `build --target fused` has made
 
-Both get what the ensemble's first example says, in turn: one client, then eight. Cold: the host's first answer, and the
-load of the same folder by Triton alone, also in turn.
+All get what the ensemble's first example says: one client, then eight. Between client and a Triton of its own, a bare
+reverse proxy (bare_proxy.py) shows what a process there costs that does nothing. Cold: the host's first answer, and
+the load and the first answer of the same folder by Triton alone.
 """
 
 import argparse
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 import tritonclient.http as http
 
-from benchmarks.many_hosts.hosts import Host
-from checkout import DIST, ENSEMBLES
+from benchmarks.many_hosts.hosts import Host, until
+from checkout import DIST, ENSEMBLES, ROOT
+from triton_ensembles.ground.processes import descendants, die_with_parent
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.request import infer_inputs
 from triton_ensembles.sagemaker.extraction import extract
 from triton_ensembles.server.repository_api import RepositoryApi
 from triton_ensembles.server.triton_server import TritonServer
 
-_TURNS, _CLIENTS, _COLD, _ROUNDS = 300, 8, 5, 10
+_TURNS, _CLIENTS, _COLD, _ROUNDS, _BATCH = 300, 8, 15, 10, 100
+Ask = Callable[[], object]
 
 
-def _client(address: str) -> http.InferenceServerClient:
-    return http.InferenceServerClient(address, concurrency=_CLIENTS, network_timeout=300, connection_timeout=300)
+@contextmanager
+def _proxy(target: str) -> Iterator[str]:
+    """The address of a bare proxy before ``target``."""
+    command = [sys.executable, "-m", "benchmarks.bare_proxy", target]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, preexec_fn=die_with_parent()) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().decode().strip()
+        finally:
+            process.terminate()
 
 
-def _seconds(work: Callable[[], object]) -> float:
+def _seconds(work: Ask) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
 
 
-def _answer_all(client: http.InferenceServerClient, name: str, inputs: list[http.InferInput]) -> None:
-    for answer in [client.async_infer(name, inputs) for _ in range(100)]:
+def _answer_all(client: http.InferenceServerClient, model: str, inputs: list[http.InferInput]) -> None:
+    for answer in [client.async_infer(model, inputs) for _ in range(_BATCH)]:
         answer.get_result()
+
+
+def _cold(direct: TritonServer, served: str, alone: Ask, hosted: Ask, unload: Ask) -> None:
+    """Print what the first answers take. The host's very first one, which unpacks the archive, does not count."""
+    api, processes = RepositoryApi(direct.http_url, direct.secret), len(descendants(direct.pid))
+    print(f"cold, not unpacked yet: {_seconds(hosted):.2f} s")
+    turns = []
+    for _ in range(_COLD):
+        unload()
+        load = _seconds(lambda: api.load(served))
+        first = load + _seconds(alone)
+        api.unload(served)
+        until(lambda: len(descendants(direct.pid)) <= processes)
+        turns.append((load, first, _seconds(hosted)))
+    load, first, host = map(median, zip(*turns, strict=True))
+    print(f"cold: {load:.3f} s to load in Triton, {first:.3f} s to its first answer, {host:.3f} s to that of the host")
+    ratios = [f"{median(turn[2] / turn[other] for turn in turns):.2f}" for other in (0, 1)]
+    print(f"cold, by the host: {ratios[0]} of Triton's load, {ratios[1]} of its first answer", flush=True)
+    api.load(served)
+
+
+def _warm(asks: Sequence[Ask], crowds: Sequence[Ask]) -> None:
+    """Print what the proxy and the host take beyond Triton alone."""
+    turns = [[_seconds(ask) for ask in asks] for _ in range(_TURNS)]
+    more = [f"{median(turn[other] - turn[0] for turn in turns) * 1000:+.2f} ms" for other in (1, 2)]
+    own = median(turn[0] for turn in turns) * 1000
+    print(f"warm, one client: {own:.2f} ms by Triton, {more[0]} by a bare proxy, {more[1]} by the host", flush=True)
+    turns = [[_seconds(ask) for ask in crowds] for _ in range(_ROUNDS)]
+    shares = [f"{median(turn[0] / turn[other] for turn in turns):.2f}" for other in (1, 2)]
+    print(f"warm, {_CLIENTS} clients: {shares[0]} of the throughput by a bare proxy, {shares[1]} by the host")
 
 
 def measure(name: str, folder: Path) -> None:
@@ -49,34 +94,19 @@ def measure(name: str, folder: Path) -> None:
     (models / archive.name).hardlink_to(archive)
     extract(archive, folder / "unpacked", lambda _: None)
     (served,) = (path.name for path in (folder / "unpacked").iterdir() if path.is_dir())
-    example = read_examples(ENSEMBLES / name).requests[0]
-    inputs = infer_inputs(example.inputs)
-    direct = TritonServer(folder / "unpacked", completes=False, arguments=["--model-control-mode=explicit"])
-    with direct, Host(models, folder / "root") as host:
-        api = RepositoryApi(direct.http_url, direct.secret)
-        here, there = _client(host.address), _client(direct.http_url)
-        cold = []
-        for _ in range(_COLD):
-            alone = _seconds(lambda: api.load(served))
-            hosted = _seconds(lambda: here.infer(name, inputs))
-            cold.append(hosted / alone)
-            print(f"cold: Triton's load {alone:.2f} s, the host's first answer {hosted:.2f} s", flush=True)
-            here.unload_model(name)
-            if len(cold) < _COLD:
-                api.unload(served)
-        print(f"cold: the median ratio is {median(cold):.2f}")
-        here.infer(name, inputs)
-        pairs = [
-            (_seconds(lambda: there.infer(served, inputs)), _seconds(lambda: here.infer(name, inputs)))
-            for _ in range(_TURNS)
-        ]
-        more = median(hosted - alone for alone, hosted in pairs) * 1000
-        print(f"warm, one client: median {median(pair[0] for pair in pairs) * 1000:.2f} ms, {more:+.2f} ms by the host")
-        shares = []
-        for _ in range(_ROUNDS):
-            alone = _seconds(lambda: _answer_all(there, served, inputs))
-            shares.append(alone / _seconds(lambda: _answer_all(here, name, inputs)))
-        print(f"warm, {_CLIENTS} clients: {median(shares):.2f} of the throughput")
+    inputs = infer_inputs(read_examples(ENSEMBLES / name).requests[0].inputs)
+    options = ["--model-control-mode=explicit"]
+    direct, behind = (TritonServer(folder / "unpacked", completes=False, arguments=options) for _ in range(2))
+    with direct, behind, Host(models, folder / "root") as host, _proxy(behind.http_url) as proxy:
+        addresses = {direct.http_url: served, proxy: served, host.address: name}
+        clients = [http.InferenceServerClient(address, concurrency=_CLIENTS) for address in addresses]
+        named = list(zip(clients, addresses.values(), strict=True))
+        asks = [partial(client.infer, model, inputs) for client, model in named]
+        _cold(direct, served, asks[0], asks[2], lambda: clients[2].unload_model(name))
+        RepositoryApi(behind.http_url, behind.secret).load(served)
+        for ask in asks * 10:
+            ask()
+        _warm(asks, [partial(_answer_all, client, model, inputs) for client, model in named])
 
 
 def main() -> None:

@@ -1,30 +1,14 @@
-"""Processor time, read from /proc: who uses the cores that client, server and steps share.
+"""Processor time: who uses the cores that client, server and steps share."""
 
-Memory is read by :func:`triton_ensembles.ground.processes.memory_parts`.
-"""
-
-import os
-from pathlib import Path
 from typing import NamedTuple
 
 from triton_ensembles.ground.processes import descendants
-
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def seconds_of(pid: int, *, with_ended_children: bool = False) -> float:
-    """User and system time of the process so far, in seconds, its ended threads included; 0 when it has ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    # utime, stime, cutime and cstime are the fields 14 to 17 of the whole line
-    return sum(map(int, fields[11 : 15 if with_ended_children else 13])) / _TICKS
+from triton_ensembles.hosting.cpu import processor_seconds
 
 
 def seconds_of_all(pid: int) -> float:
     """Add up the processor time of a server and of its children."""
-    return sum(map(seconds_of, (pid, *descendants(pid))))
+    return sum(map(processor_seconds, (pid, *descendants(pid))))
 
 
 class Usage(NamedTuple):

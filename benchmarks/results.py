@@ -53,8 +53,7 @@ class Results:
         missing: contenders that could not take part, and why.
         cosines: the lowest one of the vectors to those in fp32, by ensemble and precision, "bert_trt_bf16".
         measured: every cell of every round.
-        figures: those that are not throughput, by name: MiB of each loaded ensemble, seconds of a cold start.
-        tables: of these figures, for the page.
+        tables: of figures that are not throughput: MiB of each loaded ensemble, seconds of a cold start.
     """
 
     facts: dict[str, Any]
@@ -62,7 +61,6 @@ class Results:
     missing: dict[str, str] = field(default_factory=dict)
     cosines: dict[str, float] = field(default_factory=dict)
     measured: list[Measurement] = field(default_factory=list)
-    figures: dict[str, float] = field(default_factory=dict)
     tables: list[Table] = field(default_factory=list)
 
     def names(self, load: Load) -> list[str]:
@@ -87,18 +85,6 @@ class Results:
         write_file(path, json.dumps(asdict(self), indent=1) + "\n")
 
 
-def read_results(path: Path) -> Results:
-    value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    measured = [Measurement.from_json(point) for point in value["measured"]]
-    return Results(**{**value, "measured": measured, "tables": [Table(**table) for table in value["tables"]]})
-
-
-def read_parts(folder: Path, parts: Iterable[str]) -> dict[str, Results]:
-    """The results of those of these parts that were measured, by part."""
-    paths = {part: folder / f"{part}.json" for part in parts}
-    return {part: read_results(path) for part, path in paths.items() if path.is_file()}
-
-
 def joined(parts: Iterable[Results]) -> Results:
     """All parts in one; the facts are those of the first that has any of a kind."""
     whole = Results({})
@@ -108,6 +94,5 @@ def joined(parts: Iterable[Results]) -> Results:
         whole.missing |= part.missing
         whole.cosines |= part.cosines
         whole.measured += part.measured
-        whole.figures |= part.figures
         whole.tables += part.tables
     return whole

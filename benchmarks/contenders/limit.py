@@ -16,8 +16,9 @@ from typing import Any
 from benchmarks.cells import Cell
 from benchmarks.limit_process import Request, serve
 from benchmarks.loads import Load
-from benchmarks.process_usage import Usage, seconds_of
+from benchmarks.process_usage import Usage
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.hosting.cpu import processor_seconds
 
 
 class Limit:
@@ -80,4 +81,4 @@ class Limit:
             raise EnsembleError(f"the process of {self.name} has ended; its error stands above") from error
 
     def _processor_time(self) -> Usage:
-        return Usage(0.0, sum(seconds_of(process.pid or 0) for process, _ in self._running))
+        return Usage(0.0, sum(processor_seconds(process.pid or 0) for process, _ in self._running))

@@ -17,12 +17,13 @@ import numpy as np
 from benchmarks.cells import Cell, rate
 from benchmarks.engines import Array
 from benchmarks.examples import lowest_cosine
-from benchmarks.http_load import HttpTarget, post, request_each, run_load
+from benchmarks.http_load import HttpTarget, Post, request_each, run_load
 from benchmarks.loads import Load, short_texts
 from benchmarks.peers.servers import NAME, Peer
-from benchmarks.process_usage import Usage, seconds_of, seconds_of_all
+from benchmarks.process_usage import Usage, seconds_of_all
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import die_with_parent, end
+from triton_ensembles.hosting.cpu import processor_seconds
 
 READY_SECONDS = 180
 LEAST_COSINE = 0.999
@@ -70,7 +71,7 @@ class RunningPeer:
         return _target(self.port, [texts[start : start + load.rows] for start in range(0, len(texts), load.rows)])
 
     def _processor_time(self) -> Usage:
-        return Usage(seconds_of(os.getpid()), seconds_of_all(self.pid))
+        return Usage(processor_seconds(os.getpid()), seconds_of_all(self.pid))
 
 
 @contextmanager
@@ -120,7 +121,7 @@ def running_peer(
 def _target(port: int, requests: Sequence[Sequence[str]]) -> HttpTarget:
     bodies = [json.dumps({"model": NAME, "input": list(texts)}).encode() for texts in requests]
     headers = {"Content-Type": "application/json"}
-    return HttpTarget(f"{_HOST}:{port}", [post("/embeddings", headers, body) for body in bodies])
+    return HttpTarget(f"{_HOST}:{port}", [Post("/embeddings", headers, body) for body in bodies])
 
 
 def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:
@@ -130,7 +131,7 @@ def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:
         try:
             request_each(_target(port, [["Is the server ready?"]]))
             return True
-        except (OSError, RuntimeError, EOFError):
+        except (OSError, RuntimeError):
             time.sleep(0.2)
     return False
 

@@ -14,9 +14,10 @@ import tritonclient.http as http
 
 from benchmarks.cells import Cell, rate
 from benchmarks.loads import IMAGES, Load, images_of, short_texts
-from benchmarks.process_usage import Usage, seconds_of, seconds_of_all
+from benchmarks.process_usage import Usage, seconds_of_all
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import command_line, descendants
+from triton_ensembles.hosting.cpu import processor_seconds
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
 from triton_ensembles.measuring.perf.inputs import Inputs
 from triton_ensembles.measuring.perf.load_generator import LoadGenerator
@@ -101,7 +102,7 @@ class Served:
 
     def _processor_time(self) -> Usage:
         commands = {pid: command_line(pid).partition(" ")[0] for pid in descendants(os.getpid())}
-        client = sum(seconds_of(pid) for pid, command in commands.items() if command.endswith("/perf_analyzer"))
+        client = sum(processor_seconds(pid) for pid, command in commands.items() if command.endswith("/perf_analyzer"))
         return Usage(client, seconds_of_all(self.server.pid))
 
     def _generator(self, load: Load) -> LoadGenerator:

@@ -2,13 +2,12 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -19,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from checkout import ROOT
 from triton_ensembles.fleet.haproxy import Balancer, haproxy_config
 from triton_ensembles.ground.processes import descendants, die_with_parent
-from triton_ensembles.server.ports import LOOPBACK
+from triton_ensembles.server.ports import LOOPBACK, Ports
 
 FLAG = "--disable-auto-complete-config"
 _FACTOR = 250  # the command's default
@@ -30,9 +29,10 @@ class Host:
     """``triton-ensembles host`` of a folder of archives. It is started by ``start`` and may be started again."""
 
     def __init__(self, archives: Path, root: Path, *options: str) -> None:
-        self._port = Port()
+        self._reserved = ExitStack()  # as long as this object lives
+        self._port = self._reserved.enter_context(Ports.reserved()).http
         self._command = [sys.executable, "-m", "triton_ensembles", "host", os.fspath(archives)]
-        self._command += ["--root", os.fspath(root), "--http-port", str(self._port.number), FLAG, *options]
+        self._command += ["--root", os.fspath(root), "--http-port", str(self._port), FLAG, *options]
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -48,7 +48,7 @@ class Host:
 
     @property
     def address(self) -> str:
-        return f"{LOOPBACK}:{self._port.number}"
+        return f"{LOOPBACK}:{self._port}"
 
     @property
     def pid(self) -> int:
@@ -127,8 +127,9 @@ class Running:
 @contextmanager
 def balanced(hosts: Sequence[Host], folder: Path, *, round_robin: bool = False) -> Iterator[Running]:
     """HAProxy before these hosts. ``round_robin``: as any balancer that knows nothing of models."""
-    ports = Port(), Port()
-    balancer = Balancer(LOOPBACK, ports[0].number, ports[1].number, 300, _FACTOR)
+    reserved = ExitStack()
+    ports = reserved.enter_context(Ports.reserved())
+    balancer = Balancer(LOOPBACK, ports.http, ports.metrics, 300, _FACTOR)
     config = haproxy_config(balancer, [host.address for host in hosts])
     if round_robin:
         config = config.replace("    balance hash var(txn.model)\n", "    balance roundrobin\n")
@@ -144,16 +145,7 @@ def balanced(hosts: Sequence[Host], folder: Path, *, round_robin: bool = False) 
             yield running
         finally:
             process.terminate()
-
-
-class Port:
-    """A free port of loopback that no other process gets: one that may be bound again (see server/ports.py)."""
-
-    def __init__(self) -> None:
-        self._socket = socket.socket()
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind((LOOPBACK, 0))
-        self.number: int = self._socket.getsockname()[1]
+            reserved.close()
 
 
 def is_ready(address: str) -> bool:

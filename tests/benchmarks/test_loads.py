@@ -4,12 +4,9 @@ import io
 import tomllib
 from functools import partial
 
-import numpy as np
-import pytest
 from PIL import Image
 
 from benchmarks.loads import COUNT, IMAGES, TOKENS, Load, images_of, load_tokenizer, short_texts
-from benchmarks.open_load import arrivals
 from benchmarks.variants import with_one_instance, with_precision, with_wheels
 from checkout import ENSEMBLES
 from triton_ensembles.building.built import Built
@@ -31,18 +28,6 @@ def test_images_have_the_sizes_that_the_page_states() -> None:
     sizes = [Image.open(io.BytesIO(image)).size for image in images_of(Load(IMAGES, 1, 1))]
     assert sizes == [(299, 299), (640, 640), (1280, 1280), (3000, 3000)] * 2
     assert [Image.open(io.BytesIO(image)).size for image in images_of(Load(IMAGES, 8, 1))] == [(1280, 1280)]
-
-
-def test_arrivals_are_poisson_and_the_same_for_one_seed() -> None:
-    """Otherwise the endpoint gets another traffic than the one that was planned."""
-    rates = [6.0, 3.0, 1.0]
-    times, models = arrivals(rates, 1000.0, seed=1)
-    assert (times, models) == arrivals(rates, 1000.0, seed=1)
-    assert times == sorted(times)
-    assert len(times) == pytest.approx(10_000, rel=0.05)
-    assert [models.count(number) / 1000 for number in range(3)] == pytest.approx(rates, rel=0.1)
-    gaps = np.diff(times)
-    assert gaps.std() == pytest.approx(gaps.mean(), rel=0.05)  # of exponential times
 
 
 def test_variants_change_one_option_of_a_recipe() -> None:

@@ -17,7 +17,7 @@ class CpuMeter:
 
     def look(self, pids: Iterable[int]) -> float:
         """For several cores it may exceed 100. A process that has ended in between counts no more."""
-        now, seconds = time.monotonic(), {pid: _seconds(pid) for pid in pids}
+        now, seconds = time.monotonic(), {pid: processor_seconds(pid) for pid in pids}
         used = sum(max(0.0, value - self._seconds.get(pid, 0.0)) for pid, value in seconds.items())
         elapsed, self._looked, self._seconds = now - self._looked, now, seconds
         return 100 * used / max(elapsed, 1 / _TICKS)
@@ -25,10 +25,10 @@ class CpuMeter:
 
 def family_seconds(pids: Iterable[int]) -> float:
     """Processor seconds of these processes so far, and of their children that have ended."""
-    return sum(_seconds(pid, fields=4) for pid in pids)
+    return sum(processor_seconds(pid, fields=4) for pid in pids)
 
 
-def _seconds(pid: int, fields: int = 2) -> float:
+def processor_seconds(pid: int, fields: int = 2) -> float:
     """Seconds of a process with all its threads; 0 when it has ended.
 
     proc(5): utime, stime, cutime and cstime are fields 14 to 17; the last two are of children that have ended.
