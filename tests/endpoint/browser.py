@@ -1,7 +1,6 @@
 """A real Chromium without a window, driven through its DevTools protocol."""
 
 import asyncio
-import base64
 import contextlib
 import itertools
 import json
@@ -144,13 +143,6 @@ class Browser:
     def resize(self, width: int, height: int = 900) -> None:
         """The tab, in CSS pixels: a window cannot be as narrow as a phone."""
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-
-    def picture(self, path: Path) -> None:
-        """A PNG of the whole page."""
-        size = self._call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-        data = self._call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)["data"]
-        path.write_bytes(base64.b64decode(data))
 
     def _call(self, method: str, **parameters: Any) -> Any:
         return self._loop.run_until_complete(self._ask(method, parameters, self._tab))

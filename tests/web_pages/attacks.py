@@ -158,7 +158,7 @@ def attacks(marker: Path, folder: Path, models: Iterable[str] = ()) -> list[Atta
 def reads(models: Iterable[str]) -> list[Attack]:
     """What tells a page something, or lets it use a model."""
     infer = {"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 3], "data": [[1, 2, 3]]}]}
-    paths = ["/", "/-/live", "/metrics", "/ping", "/v2", "/v2/health/ready", "/v2/models/stats"]
+    paths = ["/", "/metrics", "/ping", "/v2", "/v2/health/ready", "/v2/models/stats"]
     found = [attack for path in paths for attack in _everywhere("GET", path)]
     for model in models:
         found += [

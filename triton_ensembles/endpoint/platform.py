@@ -66,7 +66,6 @@ class Platform:
 
     async def stop(self) -> None:
         """Let running requests end, and stop all endpoints."""
-        self._pages.close()
         await self.endpoints.stop()
 
     def _make_endpoint(self, name: str, arn: str) -> Endpoint:

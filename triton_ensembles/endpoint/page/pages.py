@@ -1,8 +1,6 @@
 """The pages for browsers and for Prometheus."""
 
 import asyncio
-import json
-import time
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -19,11 +17,7 @@ from triton_ensembles.hosting.triton_metrics import Source, TritonMetrics
 
 _HERE = Path(__file__).parent
 _FILES = {"/-/style.css": "text/css", "/-/script.js": "text/javascript"}
-_REFRESH_SECONDS = 1.0
-_LEAST_SECONDS = 0.25  # between two updates, however many events come
-_PAUSE_FACTOR = 5  # times what the last update took: the page must not slow down what it shows
 _STEPS_SECONDS = 0.1  # that the page waits for Triton's metrics; then it shows those of a moment ago
-_KEEP_ALIVE_REFRESHES = 15
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
@@ -41,7 +35,6 @@ class Pages:
         self._metrics = metrics
         self._events = events
         self.triton = TritonMetrics()
-        self._closing = False
         loader = jinja2.FileSystemLoader(_HERE)
         self._templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
         self._templates.filters |= {"ago": _ago, "milliseconds": _milliseconds, "id": _identifier}
@@ -50,16 +43,11 @@ class Pages:
         """The handler of an unsigned request, or None when it is not for a page. No bucket's name begins with "-"."""
         if method not in ("GET", "HEAD"):
             return None
-        known = {"/": self._status, "/metrics": self._prometheus, "/-/live": self._live}
+        known = {"/": self._status, "/metrics": self._prometheus}
         return self._file if path in _FILES else known.get(path)
 
-    def close(self) -> None:
-        """End the event streams of open pages."""
-        self._closing = True
-        self._events.add("", "stopping", "the endpoint server is stopping")
-
     async def _status(self, request: web.BaseRequest) -> web.StreamResponse:
-        html = await self._render("frame.html.j2", _all_rows(request))
+        html = await self._render(request.query.get("rows") == "all")
         return web.Response(text=html, content_type="text/html", headers=_SAFE)
 
     async def _file(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -73,28 +61,7 @@ class Pages:
         headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
         return web.Response(body=own + triton.encode(), headers=headers)
 
-    async def _live(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Server-sent events: the live part of the page, whenever it has changed."""
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_SAFE})
-        await response.prepare(request)
-        sent, unchanged = "", 0
-        while not self._closing:
-            began = time.monotonic()
-            html = await self._render("status.html.j2", _all_rows(request))
-            took = time.monotonic() - began
-            unchanged += 1
-            if html != sent:
-                await response.write(f"data: {json.dumps(html)}\n\n".encode())
-                sent, unchanged = html, 0
-            elif unchanged >= _KEEP_ALIVE_REFRESHES:
-                await response.write(b": still here\n\n")
-                unchanged = 0
-            await self._events.wait_for_next(_REFRESH_SECONDS)
-            await asyncio.sleep(max(_LEAST_SECONDS, _PAUSE_FACTOR * took))
-        await response.write_eof()
-        return response
-
-    async def _render(self, template: str, all_rows: bool) -> str:
+    async def _render(self, all_rows: bool) -> str:
         views = [view(endpoint, all_rows) for endpoint in self._endpoints]
         shown = {
             (page.endpoint.name, variant.plan.name): frozenset(variant.timed)
@@ -108,7 +75,7 @@ class Pages:
                 key = f"{page.endpoint.name}/{variant.plan.name}"
                 times[key] = list(latencies(page.endpoint.name, variant, self._metrics, steps.get(key, [])))
         return await asyncio.to_thread(  # a thousand rows take a while
-            self._templates.get_template(template).render,
+            self._templates.get_template("frame.html.j2").render,
             url=self._url,
             now=datetime.now(UTC),
             endpoints=views,
@@ -137,10 +104,6 @@ class Pages:
                             },
                             single,
                         )
-
-
-def _all_rows(request: web.BaseRequest) -> bool:
-    return request.query.get("rows") == "all"
 
 
 def _ago(then: datetime | None, now: datetime) -> str:
