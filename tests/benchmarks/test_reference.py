@@ -4,13 +4,12 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tritonclient.http as http
 
-from benchmarks.reference.build import HERE, MEMBER, NAME, add_environments, built_models
+from benchmarks.reference.build import HERE, NAME, built_models
 from checkout import ENSEMBLES
 from tests.ensembles.clients import embed
 from tests.ensembles.sentences import SENTENCES
@@ -57,17 +56,3 @@ def test_it_runs_in_the_engine_that_bert_trt_runs_in() -> None:
     files = (ENSEMBLES / "bert_trt" / "ensemble.toml", HERE / NAME / "ensemble.toml")
     ours, theirs = (tomllib.loads(file.read_text())["engines"]["bert-trt"] for file in files)
     assert {"backend": "onnxruntime", **ours, "instances": 1} == {"instances": 1, **theirs}
-
-
-def test_each_python_step_has_its_own_environment(models: Built, tmp_path: Path) -> None:
-    """As in AWS's example, where it is extracted twice; and the models that other tests serve stay as they were."""
-    environment = tmp_path / "made.tar.gz"
-    environment.write_bytes(b"packed")
-    before = {path: path.read_bytes() for path in models.repository.glob("*/config.pbtxt")}
-    add_environments(environment, models.repository, tmp_path / "whole")
-    found = sorted(path.parent.name for path in (tmp_path / "whole").glob(f"*/{MEMBER}"))
-    assert found == [f"{NAME}.postprocess", f"{NAME}.preprocess"]
-    for step in found:
-        config = read_config(tmp_path / "whole" / step / "config.pbtxt")
-        assert config.parameters["EXECUTION_ENV_PATH"].string_value == f"$$TRITON_MODEL_DIRECTORY/{MEMBER}"
-    assert {path: path.read_bytes() for path in before} == before

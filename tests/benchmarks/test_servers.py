@@ -14,7 +14,6 @@ from benchmarks.echo import write_echo
 from benchmarks.floor import floor
 from benchmarks.memory import grow
 from benchmarks.parts import BATCHES, ONE
-from benchmarks.results import read_results
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.hosting.archives import ensemble, model, packed
@@ -79,8 +78,8 @@ def test_what_the_floor_is_made_of_and_both_forms_are_measured(built: dict[str, 
     """Otherwise `make bench` ends after half an hour without a report."""
     lines: list[str] = []
     groups = ["engine", "echo", "fused", "drawn"]
-    bench("one", groups, rounds=1, seconds=0.5, path=tmp_path / "one.json", progress=lines.append)
-    results = read_results(tmp_path / "one.json")
+    results = bench("one", groups, rounds=1, seconds=0.5, path=tmp_path / "one.json", progress=lines.append)
+    assert json.loads((tmp_path / "one.json").read_text())["measured"]
     assert [(each.contender, each.load) for each in results.measured] == [
         (ENGINE, BATCHES[ONE]),
         (ENGINE_ONE_THREAD, BATCHES[ONE]),

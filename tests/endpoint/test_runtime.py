@@ -167,25 +167,3 @@ def test_asynchronous_inference_is_refused_by_name(shared: str, runtime: Any) ->
     code, message = refused(runtime.invoke_endpoint_async, **call)
     assert code == "ValidationError"
     assert "not supported locally" in message
-
-
-def test_curl_needs_no_signature_and_foreign_web_pages_get_no_answer(local: LocalEndpoint, shared: str) -> None:
-    """A browser sends requests to 127.0.0.1 for any page, and whoever can create models here can run code.
-
-    An image of a foreign page has no Origin; a link to the status page may be followed from anywhere.
-    """
-    path, one = f"/endpoints/{shared}/invocations", {"X-Amzn-SageMaker-Target-Model": "one.tar.gz"}
-    embedded = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
-    presigned = "X-Amz-Credential=a%2F20260101%2Fus-east-1%2Fsagemaker%2Faws4_request&X-Amz-Signature=0"
-    for method, where, headers, status in (
-        ("POST", path, one, 200),
-        ("POST", path, one | {"Origin": "https://example.org"}, 403),
-        ("POST", path, one | {"Host": "rebound.example.org"}, 403),
-        ("POST", "/", {"X-Amz-Target": "SageMaker.ListModels", "Origin": "null"}, 403),
-        ("GET", path, embedded, 403),
-        ("GET", "/", embedded | {"Sec-Fetch-Mode": "navigate"}, 200),
-        ("GET", f"{path}?{presigned}", {}, 400),
-    ):
-        body = archives.body(1) if method == "POST" else None
-        reply = requests.request(method, local.url + where, data=body, headers=headers, timeout=300)
-        assert reply.status_code == status, (method, where, headers)

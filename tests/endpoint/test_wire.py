@@ -62,18 +62,6 @@ def test_a_client_that_leaves_before_it_has_asked_affects_no_other(
     assert ask(runtime, shared, "one.tar.gz", 2) == [2]
 
 
-@pytest.mark.slow
-def test_a_client_that_does_not_read_holds_no_model(local: LocalEndpoint, shared: str, deployer: Deployer) -> None:
-    """Otherwise that model is never evicted, and deleting the endpoint waits for it."""
-    deployer.put("wide.tar.gz", archives.model("wide", execute="x = np.tile(x, 3_000_000)"))
-    with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.connect(address(local))
-        connection.sendall(invocation(local, shared, "wide.tar.gz", 1))
-        wait_until(lambda: in_flight(local) == 1)
-        wait_until(lambda: in_flight(local) == 0)  # the endpoint waits for 60 s
-
-
 @pytest.mark.parametrize(
     "target", ["http://{host}/", "http://example.org/x", "http://{host}/endpoints/a/invocations", "*", "example.org:80"]
 )
