@@ -14,9 +14,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
-from urllib.parse import unquote
 
 from pydantic_core import from_json
 
@@ -30,8 +28,6 @@ BINARY = "application/vnd.sagemaker-triton.binary+json"
 
 _KEYS = ("modelname", "version", "payload")
 _SEPARATORS = re.compile(r"[;,]")
-_CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([^\s;"']{1,40})""", re.IGNORECASE)
-_QUOTED = re.compile(r'^"(.*)"$')
 _VERSION = re.compile(r"[1-9][0-9]{0,18}")
 _HEADER_SIZE = re.compile(r"json-header-size=(\d{1,9})")
 
@@ -81,9 +77,6 @@ def read_invocation(table: Table, headers: Mapping[str, str], body: bytes) -> In
         if size := int(match[1]):  # without a JSON part, the body is the only tensor
             _require_inputs(_json(body[:size], "the JSON part of the body"))
         return Invocation(_model_of(attributes, table, any_model=True), KServe(body, size))
-    charset = _CHARSET.search(parameters) if media_type == "text/plain" else None
-    if charset and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
-        raise Refused(415, f"charset {charset[1]!r} is not taken: send the text as UTF-8")
     if media_type.startswith("image/") or media_type == "text/plain":
         return Invocation(_model_of(attributes, table), Raw(body, text=media_type == "text/plain"))
     if media_type in ("application/json", "") or body.lstrip()[:1] == b"{":  # clients that give no type send others
@@ -171,16 +164,10 @@ def _find(table: Table, name: str, version: str | None) -> Model:
     raise Refused(404, f"{name} has no version {version[:100]!r}; it has {', '.join(versions)}", versions=versions)
 
 
-@lru_cache(maxsize=256)  # clients send the same again and again
 def _attributes(header: str) -> Mapping[str, str]:
-    """``modelname=resnet;version=1``, quoted or percent-encoded where need be; clients may add others of their own."""
-    pairs = (part.partition("=") for part in _SEPARATORS.split(header)) if header else ()
-    attributes: dict[str, str] = {}
-    for key, _, value in pairs:
-        key, value = key.strip().lower(), unquote(_QUOTED.sub(r"\1", value.strip()))
-        if value and key in ("modelname", "version") and attributes.setdefault(key, value) != value:
-            raise Refused(400, f"{ATTRIBUTES} names two of {key}: {attributes[key][:100]!r} and {value[:100]!r}")
-    return attributes
+    """``modelname=resnet;version=1``; clients may add others of their own."""
+    pairs = (part.partition("=") for part in _SEPARATORS.split(header))
+    return {key.strip().lower(): value.strip() for key, _, value in pairs if value.strip()}
 
 
 def _example(model: Model) -> str:
