@@ -49,6 +49,7 @@ def test_models_are_described_under_their_names(shared: Hosted) -> None:
         assert stats["name"] == "times2" and stats["inference_count"] >= 1
         assert "times2" in {model["name"] for model in client.get_inference_statistics()["model_stats"]}
         assert "model_repository" in client.get_server_metadata()["extensions"]
+    assert shared.ask("HEAD", "/v2/models/times2") == (200, "")
 
 
 def test_clients_load_and_unload(shared: Hosted) -> None:

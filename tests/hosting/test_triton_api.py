@@ -96,6 +96,18 @@ async def test_the_clients_headers_go_to_the_container_and_no_others(peer: Peer,
     assert set(peer.sent) <= {"Host", "Content-Length"}
 
 
+async def test_a_connection_is_used_again_unless_the_server_has_ended_it(peer: Peer, api: TritonApi) -> None:
+    """Otherwise each request waits for a connection of its own, or one fails after each that the server gives up."""
+    peer.answer_with(HEAD + b"Content-Length: 1\r\n\r\ny")
+    assert (await send(api)).body == b"y"
+    await eventually(lambda: not peer.open)
+    await asyncio.sleep(0.1)  # until the end of the connection has come
+    peer.answer = peer.echo
+    for _ in range(3):
+        assert (await send(api)).body == b"x"
+    assert peer.open == 1
+
+
 @pytest.mark.parametrize(
     "answer", [b"", HEAD + b"Content-Le", b"SSH-2.0-OpenSSH\r\n\r\n", HEAD + b"Content-Length: 9\r\n\r\nab"]
 )
