@@ -65,15 +65,6 @@ def test_clients_load_and_unload(shared: Hosted) -> None:
             client.load_model("warm", config="{}")
 
 
-def test_first_requests_at_the_same_time_load_once(shared: Hosted) -> None:
-    shared.put("cold", archives.model())
-    before = shared.metric("host_load_seconds_count")
-    with ThreadPoolExecutor(12) as pool:
-        answers = list(pool.map(lambda number: shared.infer("cold", number), range(12)))
-    assert answers == [[number] for number in range(12)]
-    assert shared.metric("host_load_seconds_count") == before + 1
-
-
 def test_an_unknown_name_gets_the_nearest_one(shared: Hosted) -> None:
     assert "did you mean 'times2'" in shared.error("time2", 404)
     (shared.models / "bare" / "1").mkdir(parents=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosting.archives import Gate, ensemble, model
+from tests.hosting.archives import Gate, model
 from tests.hosting.conftest import Host, eventually
 from triton_ensembles.hosting.errors import ModelNotReadyException
 from triton_ensembles.sagemaker.model_state import ModelState
@@ -43,15 +43,6 @@ async def test_a_new_key_needs_nothing_and_a_new_object_under_an_old_key_is_not_
     shared.put("two.tar.gz", model(execute="x = x + 100"))
     assert await shared.ask("one.tar.gz", 1) == [2]
     assert await shared.ask("two.tar.gz", 1) == [101]
-
-
-async def test_archives_whose_steps_have_the_same_names_answer_for_themselves(shared: Host) -> None:
-    """AWS's example archives have such steps. Triton may reload the other archive's steps, but must not mix them up."""
-    for name, execute in (("twin1", "x = x + 1"), ("twin2", "x = x + 2")):
-        shared.put(f"{name}.tar.gz", ensemble("ensemble", "step") | model("step", execute=execute))
-    for _ in range(2):
-        assert await shared.ask("twin1.tar.gz", 1) == [2]
-        assert await shared.ask("twin2.tar.gz", 1) == [3]
 
 
 async def test_a_config_at_the_root_of_the_archive_is_the_model(shared: Host) -> None:
