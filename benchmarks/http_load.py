@@ -1,32 +1,29 @@
-"""Load over HTTP/1.1 by the host's own light client, over connections that stay open."""
+"""A light client for HTTP/1.1: plain sockets that stay open, requests made as bytes beforehand."""
 
 import asyncio
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import uvloop
 
-from triton_ensembles.hosting.http_client import Connections
-
-
-class Post(NamedTuple):
-    """A POST request."""
-
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
+from triton_ensembles.server.sockets import UNIX
 
 
 @dataclass(frozen=True)
 class HttpTarget:
-    """An address, ``127.0.0.1:8000`` or ``unix:PATH``, and requests, which are sent one after the other, then from the
-    start."""
+    """An address, ``127.0.0.1:8000`` or ``unix:PATH``, and whole requests as bytes; they are sent one after the other,
+    then from the start."""
 
     address: str
-    requests: Sequence[Post]
+    requests: Sequence[bytes]
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self.address.startswith(UNIX):
+            return await asyncio.open_unix_connection(self.address.removeprefix(UNIX))
+        host, port = self.address.split(":")
+        return await asyncio.open_connection(host, int(port))
 
 
 @dataclass
@@ -42,6 +39,12 @@ class Answers:
     latencies: list[float]
 
 
+def post(path: str, headers: dict[str, str], body: bytes) -> bytes:
+    """A whole POST request."""
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
+
+
 def run_load(target: HttpTarget, connections: int, seconds: float, warm_up: float) -> Answers:
     """Send requests over ``connections``, each as soon as the one before it is answered.
 
@@ -55,36 +58,49 @@ def request_each(target: HttpTarget) -> list[bytes]:
     """The answers' bodies to all requests, sent once, one after the other. Raises as :func:`run_load` does."""
 
     async def exchange() -> list[bytes]:
-        connections = Connections(target.address, {})
-        return [await _answer(connections, request) for request in target.requests]
+        reader, writer = await target.connect()
+        bodies = []
+        for request in target.requests:
+            writer.write(request)
+            bodies.append(await _read_answer(reader))
+        writer.close()
+        return bodies
 
     return asyncio.run(exchange())
 
 
-async def _load(target: HttpTarget, clients: int, seconds: float, warm_up: float) -> Answers:
+async def _load(target: HttpTarget, connections: int, seconds: float, warm_up: float) -> Answers:
     answers = Answers([], [])
-    connections, requests = Connections(target.address, {}), itertools.cycle(target.requests)
+    requests = itertools.cycle(target.requests)
     begin = time.monotonic() + warm_up
     end = begin + seconds
 
     async def client() -> None:
-        while (started := time.monotonic()) < end:
-            await _answer(connections, next(requests))
-            finished = time.monotonic()
-            if begin <= finished <= end:
-                answers.finished.append(finished)
-                answers.latencies.append(finished - started)
+        reader, writer = await target.connect()
+        try:
+            while (started := time.monotonic()) < end:
+                writer.write(next(requests))
+                await _read_answer(reader)
+                finished = time.monotonic()
+                if begin <= finished <= end:
+                    answers.finished.append(finished)
+                    answers.latencies.append(finished - started)
+        finally:
+            writer.close()
+            await writer.wait_closed()
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(clients):
+        for _ in range(connections):
             group.create_task(client())
-    connections.close()
     return answers
 
 
-async def _answer(connections: Connections, request: Post) -> bytes:
-    answer = await connections.request("POST", *request)
-    body = await answer.read()
-    if answer.status != 200:
-        raise RuntimeError(f"{answer.status}: {body[:500].decode(errors='replace')}")
+async def _read_answer(reader: asyncio.StreamReader) -> bytes:
+    """The body of an HTTP/1.1 answer with a Content-Length."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    lines = head.split(b"\r\n")
+    length = next(int(line.split(b":")[1]) for line in lines if line.lower().startswith(b"content-length:"))
+    body = await reader.readexactly(length)
+    if lines[0].split()[1] != b"200":
+        raise RuntimeError(f"{lines[0].decode()}: {body[:500].decode(errors='replace')}")
     return body

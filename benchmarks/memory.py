@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.contenders.contender import DIGITS, DRAWN, FUSED, ONE_INSTANCE
 from benchmarks.examples import examples_of, sentences
-from benchmarks.http_load import HttpTarget, Post, run_load
+from benchmarks.http_load import HttpTarget, post, run_load
 from benchmarks.loads import short_texts
 from benchmarks.multi_model import load_model, multi_model_server, send
 from benchmarks.results import Results
@@ -82,7 +82,7 @@ def grow(archive: Path, payloads: Sequence[Payload], counts: Sequence[int]) -> I
         payloads: of the requests that each gets, all of one content type.
     """
     with multi_model_server() as (server, scratch):
-        requests: list[list[Post]] = []
+        requests: list[list[bytes]] = []
         for path in clone(archive, clone_names("clone", max(counts)), scratch / "clones"):
             hash = f"m{len(requests)}"
             extract(path, scratch / hash, lambda _: None)
@@ -90,7 +90,7 @@ def grow(archive: Path, payloads: Sequence[Payload], counts: Sequence[int]) -> I
             load_model(server, hash, scratch / hash, path.name)
             headers = {"X-Amzn-SageMaker-Target-Model": path.name, "Content-Type": payloads[0].content_type}
             invoke = f"/models/{hash}/invoke"
-            requests.append([Post(invoke, headers, payload.body) for payload in payloads])
+            requests.append([post(invoke, headers, payload.body) for payload in payloads])
             if len(requests) in counts:
                 # A sentence goes to every ensemble before the next one does.
                 turns = HttpTarget(server.sagemaker_url, [*chain.from_iterable(zip(*requests, strict=True))])

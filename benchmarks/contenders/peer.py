@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.cells import Cell, rate
 from benchmarks.engines import Array
 from benchmarks.examples import lowest_cosine
-from benchmarks.http_load import HttpTarget, Post, request_each, run_load
+from benchmarks.http_load import HttpTarget, post, request_each, run_load
 from benchmarks.loads import Load, short_texts
 from benchmarks.peers.servers import NAME, Peer
 from benchmarks.process_usage import Usage, seconds_of_all
@@ -121,7 +121,7 @@ def running_peer(
 def _target(port: int, requests: Sequence[Sequence[str]]) -> HttpTarget:
     bodies = [json.dumps({"model": NAME, "input": list(texts)}).encode() for texts in requests]
     headers = {"Content-Type": "application/json"}
-    return HttpTarget(f"{_HOST}:{port}", [Post("/embeddings", headers, body) for body in bodies])
+    return HttpTarget(f"{_HOST}:{port}", [post("/embeddings", headers, body) for body in bodies])
 
 
 def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:

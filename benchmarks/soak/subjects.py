@@ -15,15 +15,13 @@ from tritonclient.utils import InferenceServerException
 
 from benchmarks.many_hosts.hosts import FLAG, Host
 from benchmarks.soak.models import VALUES, name_of
-from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.deploy.rehearsal import start
+from triton_ensembles.deploy.rehearsal import create_endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 
 _SECONDS = 600.0
 _NAME = "benchmark"
-_ROLE = "arn:aws:iam::000000000000:role/execution-role"
 Ask = Callable[[int, float], list[float]]
 """Sends a value to the model of a number, and returns its answer. Raises :class:`NotReady`."""
 
@@ -50,14 +48,9 @@ def endpoint(folder: Path, archives: Sequence[Path], budget: str) -> Iterator[Su
     """A multi-model endpoint of one instance, in service."""
     # SageMaker's default is a line in the log for each step of each request; production switches it off.
     variables = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false", ADDITIONAL_ARGS: FLAG}
-    place = f"s3://{_NAME}/models/"
-    desired = DesiredEndpoint(_NAME, _ROLE, PIP_SERVER, "ml.c5.xlarge", 1, place, environment=variables)
     with LocalEndpoint(folder / "root", "--memory-budget", budget) as local:
-        s3, sagemaker = local.client("s3"), local.client("sagemaker")
-        s3.create_bucket(Bucket=_NAME)
-        for path in archives:
-            s3.upload_file(str(path), _NAME, f"models/{path.name}")
-        start(sagemaker, _NAME, desired.model, desired.config)
+        create_endpoint(local, _NAME, ((path.name, path) for path in archives), PIP_SERVER, variables)
+        sagemaker = local.client("sagemaker")
         calls: dict[str, Callable[[], Any]] = {
             "DescribeEndpoint": lambda: sagemaker.describe_endpoint(EndpointName=_NAME),
             "ListModels": sagemaker.list_models,
