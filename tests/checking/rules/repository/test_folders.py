@@ -18,7 +18,7 @@ from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.destination import Destination
 
 TABLE = read(Path(test_cases.__file__).with_name("cases") / "folder-not-a-model.yaml")
-GOOD_BESIDE = {name for name, case in TABLE["cases"].items() if case["says"] in ([], "model-without-config")}
+GOOD_BESIDE = {name for name, case in TABLE["cases"].items() if case["says"] in ([], ["model-without-config"])}
 LOST = "in its default mode the server does not start, so the other 2 models are also lost"
 
 
