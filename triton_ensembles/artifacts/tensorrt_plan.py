@@ -1,8 +1,8 @@
 """A TensorRT plan of an ONNX file. Its outputs are compared with those of ONNX Runtime.
 
 Options of the recipe: ``precision`` (plan_precision.py), ``profiles``, and ``accuracy``: "sentences", "photographs", or
-a script of the project, named in ``reads``, with ``feeds``, ``judge`` and ``OUTPUT`` as those. The build adds TensorRT
-and GPU (building/made/tensorrt_plans.py). A plan from another machine is among the files.
+a script of the project, named in ``reads``, with ``feeds``, ``judge`` and ``OUTPUT`` as those. The plan, which a script
+of ``engines`` has built, is among the files (building/made/tensorrt_plans.py).
 """
 
 import inspect
@@ -14,18 +14,15 @@ from typing import Any
 
 from triton_ensembles.artifacts import Facts, Job, load_maker, load_script
 from triton_ensembles.artifacts.accuracy import LEAST
-from triton_ensembles.artifacts.tensorrt.plan_request import BuiltPlan, PlanRequest, read_plan, write_request
+from triton_ensembles.artifacts.tensorrt.plan_request import BuiltPlan, PlanRequest, read_plan
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
-from triton_ensembles.artifacts.tensorrt.trtexec import run_script
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import write_whole
 from triton_ensembles.project.recipe.artifact_kinds import ACCURACY_CHECKS
 from triton_ensembles.project.recipe.plan_precision import is_strongly_typed, precision_of, refuse_types
 
-PREBUILT = "prebuilt"  # options.builder of a plan that was built on another machine
 TOOLS = ("onnx", "onnxruntime")
 READS = (
-    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "trtexec", "profiles", "symmetric")),
+    *(f"artifacts/tensorrt/{module}.py" for module in ("plan_request", "profiles", "symmetric")),
     *("artifacts/accuracy.py", "artifacts/accuracy_on_sentences.py", "artifacts/accuracy_on_photographs.py"),
 )
 
@@ -34,11 +31,8 @@ def make(job: Job) -> Facts:
     name, onnx = str(job.options["name"]), job.source_file()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        if job.options["builder"] == PREBUILT:
-            for prebuilt in [path for path in job.files.values() if path.name.startswith(f"{name}.")]:
-                (folder / prebuilt.name).symlink_to(prebuilt)
-        else:
-            _build(plan_request_for(name, onnx, job.files, job.options, job.root), job, folder)
+        for built in [path for path in job.files.values() if path.name.startswith(f"{name}.")]:
+            (folder / built.name).symlink_to(built)
         plan = read_plan(folder, name)
         facts = plan.facts() | {"built_by": plan.request.build_command()} | judge(plan, onnx, job.options, job.root)
         shutil.copyfile(plan.plan, job.output)
@@ -46,17 +40,17 @@ def make(job: Job) -> Facts:
 
 
 def plan_request_for(
-    name: str, onnx: Path, files: Mapping[str, Path], options: Mapping[str, Any], root: Path, tensorrt: str = ""
+    name: str, onnx: Path, files: Mapping[str, Path], options: Mapping[str, Any], root: Path, tensorrt: str
 ) -> PlanRequest:
     """The request for a plan of the file ``onnx`` by the ``options`` of the recipe. ``name``: the beginning of its
     files' names; ``files``: the source's by name (sentences are tokenized with ``tokenizer.json``); ``root``: the
-    folder of the project; ``tensorrt``: the version that will build it, "" for that of ``options``. Raises
-    :class:`EnsembleError`: the options are not valid for this model."""
+    folder of the project; ``tensorrt``: the version that will build it. Raises :class:`EnsembleError`: the options are
+    not valid for this model."""
     precision, profiles = precision_of(options), profiles_of(options)
     if not profiles:
         raise EnsembleError("a plan needs profiles", cure='write options.profiles = ["1x8 64x32 64x256"]')
     inputs, operators = _inputs(onnx)
-    strongly_typed = is_strongly_typed(str(tensorrt or options.get("tensorrt", "")))
+    strongly_typed = is_strongly_typed(tensorrt)
     refuse_types(precision, operators, strongly_typed=strongly_typed)
     feeds = _accuracy_check(options, root).feeds(files, [profile.optimum[0] for profile in profiles])
     return PlanRequest(name, precision, profiles, inputs, tuple(feeds), strongly_typed)
@@ -77,20 +71,6 @@ def judge(plan: BuiltPlan, onnx: Path, options: Mapping[str, Any], root: Path) -
     takes = inspect.signature(check.judge).parameters  # a script of the project need not
     facts: Facts = check.judge(answers, expected, plan.request.feeds, **(least if "least" in takes else {}))
     return facts
-
-
-def _build(request: PlanRequest, job: Job, folder: Path) -> None:
-    script = write_request(request, job.source_file(), folder)
-    # The speed of this GPU's kernels, measured by TensorRT in earlier builds.
-    kept = job.root / "build" / "timing" / f"{job.options['tensorrt']}-{job.options['compute_capability']}.cache"
-    cache = folder / f"{request.name}.timing.cache"
-    if kept.is_file():
-        shutil.copyfile(kept, cache)
-    run_script(script)
-    if cache.is_file():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with write_whole(kept) as partial:
-            shutil.copyfile(cache, partial)
 
 
 def _inputs(onnx_file: Path) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:

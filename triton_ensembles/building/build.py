@@ -136,7 +136,7 @@ def _planned(request: BuildRequest) -> BuildPlan:
 
 
 def _builder(request: BuildRequest, plan: BuildPlan, progress: Progress, sources: Sources | None) -> ArtifactBuilder:
-    plans = find_plans(plan.name, plan.artifacts, plan.target, request.engines_from, progress)
+    plans = find_plans(plan.name, plan.artifacts, plan.target, request.engines_from)
     downloads = sources or Sources(request.weights.weights_dir, request.places.downloads)
     return ArtifactBuilder(plan, Store(request.places.store), downloads, progress, request.weights.allow_random, plans)
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.artifacts.tensorrt.plan_request import write_request
-from triton_ensembles.artifacts.tensorrt.trtexec import docker_image
+from triton_ensembles.artifacts.tensorrt.plan_request import docker_image, write_request
 from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
 from triton_ensembles.building.built import choose
 from triton_ensembles.building.made.artifact_builder import ArtifactBuilder

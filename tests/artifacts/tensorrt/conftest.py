@@ -1,10 +1,9 @@
-"""Programs that stand in for NVIDIA's on a machine without a GPU: nvidia-smi and trtexec (trtexec.py)."""
+"""Plans that their scripts have built on a machine without a GPU, where trtexec.py stands in for trtexec."""
 
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,21 +19,7 @@ from triton_ensembles.triton.targets import Target, gpu
 # The release whose stubs the wheel carries, so that a machine without Python 3.10 can build for it too.
 IMAGE = "24.10"
 
-Machine = Callable[..., None]
-_PROGRAMS = {name: shutil.which(name) or name for name in ("sh", "tail", "dirname")}  # before PATH is another
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A machine whose PATH has only these programs."""
-    folder = tmp_path / "bin"
-
-    def make(*, smi: str = "", trtexec: bool = False, scale: str = "") -> None:
-        write_programs(folder, smi=smi, trtexec=trtexec, scale=scale)
-        monkeypatch.setenv("PATH", str(folder))
-
-    make()
-    return make
+_PROGRAMS = {name: shutil.which(name) or name for name in ("sh", "tail", "dirname")}
 
 
 @pytest.fixture
@@ -61,7 +46,7 @@ def engines_once(built: dict[str, Built], tmp_path_factory: pytest.TempPathFacto
     assert result.exit_code == 0, result.output
     assert "docker run --rm --gpus all" in result.output
     programs = tmp_path_factory.mktemp("programs")
-    write_programs(programs, trtexec=True)
+    _write_programs(programs)
     subprocess.run([folder / "bert_trt.bert-trt.sh"], check=True, env={"PATH": str(programs)})
     return folder
 
@@ -74,19 +59,9 @@ def engines(engines_once: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def write_programs(folder: Path, *, smi: str = "", trtexec: bool = False, scale: str = "") -> None:
-    folder.mkdir(exist_ok=True)
-    for program in folder.iterdir():
-        program.unlink()
+def _write_programs(folder: Path) -> None:
     for name, path in _PROGRAMS.items():
         (folder / name).symlink_to(path)
-    if smi:
-        _write(folder / "nvidia-smi", f"echo '{smi}'")
-    if trtexec:
-        stand_in = Path(__file__).with_name("trtexec.py")
-        _write(folder / "trtexec", f'exec "{sys.executable}" "{stand_in}" --scale={scale} -- "$@"')
-
-
-def _write(path: Path, line: str) -> None:
-    path.write_text(f"#!/bin/sh\n{line}\n")
-    path.chmod(0o755)
+    stand_in = Path(__file__).with_name("trtexec.py")
+    (folder / "trtexec").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{stand_in}" "$@"\n')
+    (folder / "trtexec").chmod(0o755)

@@ -40,7 +40,7 @@ def test_a_script_of_the_project_says_what_a_plan_is_measured_on(tmp_path: Path)
     """Otherwise a plan could be built only of the networks that this package has checks for."""
     write_onnx(tmp_path / "model.onnx")
     options = {"profiles": ["1 2 4"], "accuracy": "ensembles/resnet/accuracy.py"}
-    request = plan_request_for("x.y", tmp_path / "model.onnx", {}, options, ROOT)
+    request = plan_request_for("x.y", tmp_path / "model.onnx", {}, options, ROOT, "10.4.0")
     assert request.inputs == {"input": (-1, 3, 224, 224)}
     assert [feed["input"].shape for feed in request.feeds] == [(2, 3, 224, 224)]
 
@@ -73,7 +73,7 @@ PROFILES = ("", "1x8", "1x8 1x16", "1x8 1x16 1x256 1x512", "1x8 1x4 1x256", "0x8
 )
 def test_options_that_are_not_valid_are_refused_before_tensorrt_runs(options: dict[str, object], words: str) -> None:
     with pytest.raises(EnsembleError, match=words):
-        plan_request_for("x.y", Path("model.onnx"), {}, {"accuracy": "sentences", **options}, Path())
+        plan_request_for("x.y", Path("model.onnx"), {}, {"accuracy": "sentences", **options}, Path(), "10.4.0")
 
 
 def test_a_profile_has_a_size_for_each_axis_that_varies() -> None:

@@ -1,5 +1,6 @@
-"""Plans: built with the TensorRT that is available, judged by their outputs. The GPU's programs are stand-ins."""
+"""Plans: built by their scripts, judged by their outputs. trtexec is a stand-in."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -7,8 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from checkout import ROOT
-from tests.artifacts.tensorrt.conftest import IMAGE, Machine, with_tensorrt
-from triton_ensembles.artifacts.tensorrt.trtexec import banner_version
+from tests.artifacts.tensorrt.conftest import IMAGE, with_tensorrt
 from triton_ensembles.building.build import build
 from triton_ensembles.building.made.artifact_builder import ArtifactBuilder, MadeArtifact
 from triton_ensembles.building.made.sources import Sources
@@ -22,72 +22,54 @@ from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.reader import read_recipe
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.releases import agree
 from triton_ensembles.triton.targets import Target, gpu
 
-A10G = "NVIDIA A10G, 8.6"
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("machine")]
+pytestmark = pytest.mark.slow
 
 
 def make(places: Places, target: Target, engines_from: Path | None = None) -> MadeArtifact:
     """The plan of bert_trt alone, as a build makes it. Its inputs are in the project's own store."""
     build_plan = plan_build(places.ensembles / "bert_trt", target)
     (plan,) = (artifact for artifact in build_plan.artifacts if artifact.maker == "tensorrt_plan")
-    plans = find_plans("bert_trt", [plan], target, engines_from, print)
+    plans = find_plans("bert_trt", [plan], target, engines_from)
     sources = Sources(None, places.downloads)
     return ArtifactBuilder(build_plan, Store(places.store), sources, print, allow_random=False, plans=plans).make(plan)
 
 
-def test_without_a_gpu_the_ways_are_listed_at_once(mine: Places, machine: Machine, target: Target) -> None:
+def test_without_its_plans_a_build_says_at_once_how_they_are_made(mine: Places, target: Target) -> None:
     """Otherwise the refusal would come after minutes of packing and exporting."""
     said: list[str] = []
     with pytest.raises(EnsembleError) as caught:
         build(BuildRequest(mine.ensembles / "bert_trt", target, mine, Weights("pretrained")), said.append)
     message = str(caught.value)
-    for way in (
-        "bert-trt/1/model.plan of bert_trt is a TensorRT plan, which this machine cannot build: there is no NVIDIA GPU",
-        "put trtexec of TensorRT 10.5.0",
+    for words in (
+        "bert-trt/1/model.plan of bert_trt is a TensorRT plan, which the GPU that will serve it has to build first",
+        f"engines bert_trt --image {IMAGE} --output DIR",
         "--engines-from DIR",
     ):
-        assert way in message
+        assert words in message
     assert said == []
     assert not mine.dist.exists()
-    machine(smi=A10G)
-    with pytest.raises(EnsembleError, match="no matching trtexec was found for the NVIDIA A10G"):
-        make(mine, target)
 
 
-def test_trtexec_builds_the_plan_and_the_manifest_says_how(mine: Places, machine: Machine, target: Target) -> None:
+def test_the_manifest_says_how_a_plan_was_built(mine: Places, engines: Path, target: Target) -> None:
     """Otherwise `check` could not say whether a plan will load on an instance."""
-    machine(smi=A10G, trtexec=True)
-    facts = make(mine, target).record["facts"]
+    facts = make(mine, target, engines).record["facts"]
     assert (facts["tensorrt"], facts["gpu"], facts["compute_capability"]) == ("10.5.0", "NVIDIA A10G", "8.6")
     assert facts["profiles"] == ["1x8 1x16 1x256", "1x8 64x32 64x256"]
     assert facts["precision"] == "fp16" and "--fp16" in facts["built_by"]
     assert "--maxShapes=token_ids:64x256,attn_mask:64x256" in facts["built_by"]
-    assert facts["timing_cache"]["size"] > 0
-    assert facts["least_cosine_to_fp32"] >= 0.9995
 
 
-def test_a_plan_with_different_outputs_fails_the_build(mine: Places, machine: Machine, target: Target) -> None:
+def test_a_plan_with_different_outputs_fails_the_build(mine: Places, engines: Path, target: Target) -> None:
     """Otherwise a precision that spoils the vectors would reach an endpoint."""
-    # Another GPU, so that nothing of the test above is found in the store.
-    machine(smi="NVIDIA L4, 8.9", trtexec=True, scale="1.5")
-    with pytest.raises(EnsembleError, match=r"tensorrt_plan failed: the lowest cosine to fp32 is 0\.\d+"):
-        make(mine, target)
-
-
-def test_another_tensorrt_or_gpu_is_not_used(mine: Places, machine: Machine, target: Target) -> None:
-    machine(smi=A10G, trtexec=True)
-    said: list[str] = []
-    other = with_tensorrt(target, "10.6.0.26")
-    recipe = read_recipe(mine.ensembles / "bert_trt")
-    with pytest.raises(EnsembleError, match="no matching trtexec"):
-        find_plans("bert_trt", recipe.artifacts, other, None, said.append)
-    assert said == [f"trtexec on this machine has TensorRT 10.5.0, and Triton {IMAGE} has 10.6.0.26"]
-    instance = with_tensorrt(gpu(IMAGE, "ml.g4dn.xlarge"), "10.5.0")
-    with pytest.raises(EnsembleError, match=r"a NVIDIA A10G of .* 8\.6, and ml\.g4dn\.xlarge has a T4 \(7\.5\)"):
-        find_plans("bert_trt", recipe.artifacts, instance, None, said.append)
+    for output in engines.glob("bert_trt.bert-trt.output*.json"):
+        tensors = json.loads(output.read_text())
+        output.unlink()  # a link to the file of all tests
+        spoiled = [tensor | {"values": [abs(value) for value in tensor["values"]]} for tensor in tensors]
+        output.write_text(json.dumps(spoiled))
+    with pytest.raises(EnsembleError, match=r"tensorrt_plan failed: the lowest cosine to fp32 is -?0\.\d+"):
+        make(mine, target, engines)
 
 
 def test_a_plan_from_elsewhere_is_taken_and_judged(mine: Places, engines: Path, target: Target) -> None:
@@ -140,17 +122,10 @@ def test_profiles_that_end_below_the_largest_batch_are_refused(target: Target, t
         plan_build(recipe.parent, target)
 
 
-def test_versions_are_read_off_trtexecs_banner() -> None:
-    assert banner_version("&&&& RUNNING TensorRT.trtexec [TensorRT v8503] # trtexec") == "8.5.3"
-    assert banner_version("&&&& RUNNING TensorRT.trtexec [TensorRT v101303] [b9] # trtexec") == "10.13.3"
-    assert banner_version("trtexec: command not found") == ""
-    assert not agree("", "10.4.0")
-
-
 def test_fp16_is_refused_where_tensorrt_no_longer_has_it(mine: Places, target: Target) -> None:
     recipe = read_recipe(mine.ensembles / "bert_trt")
     with pytest.raises(EnsembleError, match=r"has precision fp16, but TensorRT 11\.1\.0\.106"):
-        find_plans("bert_trt", recipe.artifacts, with_tensorrt(target, "11.1.0.106"), None, print)
+        find_plans("bert_trt", recipe.artifacts, with_tensorrt(target, "11.1.0.106"), None)
     arguments = ["engines", "bert_trt", "--image", "26.07", "--output", str(mine.build / "engines")]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 1 and "has precision fp16" in result.output

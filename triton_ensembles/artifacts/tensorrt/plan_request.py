@@ -10,7 +10,7 @@ The files to take to a machine with TensorRT and the GPU::
     NAME.plan               the plan
     NAME.log                TensorRT's version, the GPU, its compute capability
     NAME.outputN.json       the plan's outputs for the inputs N
-    NAME.timing.cache       speeds up the next build for the same GPU
+    NAME.timing.cache       speeds up the next run of the script
 
 Options of trtexec as of TensorRT 8.6 to 11 (samples/common/sampleOptions.cpp).
 """
@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from triton_ensembles.artifacts.tensorrt.profiles import Profile, fill, read_profile
 from triton_ensembles.artifacts.tensorrt.symmetric import make_symmetric
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.files import file_digest
 from triton_ensembles.project.recipe.plan_precision import FLAGS
 
 Feed = Mapping[str, NDArray[Any]]
@@ -89,6 +88,12 @@ class PlanRequest:
 
     def feed_file(self, number: int, tensor: str) -> str:
         return f"{self.name}.feed{number}.{tensor.replace('/', '_')}.bin"  # TensorFlow's names have slashes
+
+
+def docker_image(release: str) -> str:
+    """NVIDIA's image of Triton: it has trtexec and exactly the TensorRT that will read the plan. That of
+    tensorrt:RELEASE-py3 can differ: 23.05 has 8.6.1.6 there and 8.6.1.2 here (server issue #5975)."""
+    return f"nvcr.io/nvidia/tritonserver:{release}-py3"
 
 
 def _spec(shapes: Mapping[str, Sequence[int]]) -> str:
@@ -170,14 +175,12 @@ class BuiltPlan:
 
     def facts(self) -> dict[str, Any]:
         """For the manifest; ``check`` reads tensorrt and compute_capability."""
-        cache = self.plan.with_name(f"{self.request.name}.timing.cache")
         return {
             "tensorrt": self.tensorrt,
             "gpu": self.gpu,
             "compute_capability": self.compute_capability,
             "precision": self.request.precision,
             "profiles": [str(profile) for profile in self.request.profiles],
-            "timing_cache": {"sha256": file_digest(cache), "size": cache.stat().st_size} if cache.is_file() else None,
         }
 
 

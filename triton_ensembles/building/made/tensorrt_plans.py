@@ -1,18 +1,16 @@
-"""Where the TensorRT plans of a build come from: this machine builds them, or another one did (``--engines-from``).
+"""Where the TensorRT plans of a build come from: the folder in which the scripts of ``engines`` have built them.
 
-This is decided before anything else is made, so that a machine that cannot get a plan fails at once.
+This is decided before anything else is made, so that a build without its plans fails at once.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.artifacts.tensorrt.plan_request import read_plan
+from triton_ensembles.artifacts.tensorrt.plan_request import BuiltPlan, docker_image, read_plan
 from triton_ensembles.artifacts.tensorrt.profiles import profiles_of
-from triton_ensembles.artifacts.tensorrt.trtexec import docker_image, find_gpu, trtexec_version
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.paths import COMMAND
-from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.artifact import Artifact
 from triton_ensembles.project.recipe.plan_precision import precision_of, refuse_precision
 from triton_ensembles.project.recipe.values import Options
@@ -20,7 +18,7 @@ from triton_ensembles.triton.releases import agree, instance_of
 from triton_ensembles.triton.targets import Target
 
 PLAN = "tensorrt_plan"  # the maker
-_PREBUILT = ("plan", "log", "request.json", "feed*.bin", "output*.json", "timing.cache")  # see plan_request.py
+_PREBUILT = ("plan", "log", "request.json", "feed*.bin", "output*.json")  # see plan_request.py
 
 
 @dataclass(frozen=True)
@@ -37,48 +35,34 @@ def plan_name(ensemble: str, artifact: Artifact) -> str:
 
 
 def find_plans(
-    ensemble: str, artifacts: Sequence[Artifact], target: Target, engines_from: Path | None, progress: Progress
+    ensemble: str, artifacts: Sequence[Artifact], target: Target, engines_from: Path | None
 ) -> dict[str, PlanInputs]:
-    """Inputs of the plans among ``artifacts``, by the artifact's path. ``engines_from``: a folder with plans that were
-    built on another machine. Raises :class:`EnsembleError`: this machine cannot build them, or those in the folder are
-    for another GPU, another TensorRT or another recipe."""
+    """Inputs of the plans among ``artifacts``, by the artifact's path. ``engines_from``: the folder with the plans.
+    Raises :class:`EnsembleError`: there is none, or they are for another GPU, another TensorRT or another recipe."""
     plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
-    if not plans:
-        return {}
     for plan in plans:
         refuse_precision(plan.path, plan.options, target.release.tensorrt)
-    if engines_from is not None:
-        return {plan.path: _prebuilt(plan, plan_name(ensemble, plan), engines_from, target) for plan in plans}
-    gpu, wanted = find_gpu(), target.release.tensorrt
-    has = trtexec_version() if gpu else ""
-    if has and wanted and not agree(has, wanted):
-        progress(f"trtexec on this machine has TensorRT {has}, and Triton {target.image} has {wanted}")
-        has = ""
-    if gpu is None or not has:
-        missing = f"no matching trtexec was found for the {gpu.name}" if gpu else "there is no NVIDIA GPU here"
+    if not plans:
+        return {}
+    if engines_from is None:
         raise EnsembleError(
-            f"{plans[0].path} of {ensemble} is a TensorRT plan, which this machine cannot build: {missing}",
-            cure="a plan is built on the GPU that will serve it. There are two ways:\n"
-            f"  1. on a machine with that GPU, put trtexec of TensorRT {wanted or 'of the image'} on PATH, and build\n"
-            f"  2. run {COMMAND} engines {ensemble} --image {target.image} --output DIR, run DIR/*.sh on a machine\n"
-            f"     with the GPU, in {docker_image(target.image)}, and build anywhere with --engines-from DIR\n"
-            "     (ENGINES_FROM=DIR with make)",
+            f"{plans[0].path} of {ensemble} is a TensorRT plan, which the GPU that will serve it has to build first",
+            cure=f"run {COMMAND} engines {ensemble} --image {target.image} --output DIR, run DIR/*.sh on a machine "
+            f"with that GPU, in {docker_image(target.image)} or with its trtexec on PATH, and build anywhere with "
+            "--engines-from DIR (ENGINES_FROM=DIR with make)",
         )
-    _refuse_other_gpu(gpu.name, gpu.compute_capability, target, None)
-    local: Options = {"builder": "trtexec", "gpu": gpu.name, "tensorrt": has}
-    local["compute_capability"] = gpu.compute_capability
-    return {plan.path: PlanInputs({"name": plan_name(ensemble, plan), **local}, {}) for plan in plans}
+    return {plan.path: _prebuilt(plan, plan_name(ensemble, plan), engines_from, target) for plan in plans}
 
 
 def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> PlanInputs:
-    """The files of a plan that the script of ``build.py engines`` wrote into ``folder``. Raises :class:`EnsembleError`:
+    """The files of a plan that the script of ``engines`` wrote into ``folder``. Raises :class:`EnsembleError`:
     the target's TensorRT or GPU cannot load the plan, or it differs from the recipe."""
     built = read_plan(folder, name)
     version = target.release.tensorrt
     if version and not agree(built.tensorrt, version):
         message = f"this plan was built with TensorRT {built.tensorrt}, and Triton {target.image} has {version}"
         raise EnsembleError(message, path=built.plan, cure=f"build it again in {docker_image(target.image)}")
-    _refuse_other_gpu(built.gpu, built.compute_capability, target, built.plan)
+    _refuse_other_gpu(built, target)
     recipe = (precision_of(artifact.options), profiles_of(artifact.options))
     request = (built.request.precision, built.request.profiles)
     if recipe != request:
@@ -87,17 +71,16 @@ def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> Pl
         raise EnsembleError(f"this plan is {in_plan}, and the recipe has {in_recipe}", path=built.plan, cure=cure)
     candidates = (path for pattern in _PREBUILT for path in folder.glob(f"{name}.{pattern}"))
     files = {path.name: path for path in sorted(candidates) if path.is_file()}
-    return PlanInputs({"name": name, "builder": "prebuilt"}, files)
+    return PlanInputs({"name": name}, files)
 
 
-def _refuse_other_gpu(gpu: str, compute_capability: str, target: Target, plan: Path | None) -> None:
+def _refuse_other_gpu(built: BuiltPlan, target: Target) -> None:
     if not target.instance or not (instance := instance_of(target.instance)):
         return
     if not instance.gpu:
         raise EnsembleError(f"{target.instance} has no GPU", cure="build with TARGET=cpu, or name another INSTANCE")
-    if instance.compute_capability != compute_capability:
-        subject = "this plan was built on" if plan else "this machine has"
-        built_on = f"{subject} a {gpu} of compute capability {compute_capability}"
+    if instance.compute_capability != built.compute_capability:
+        built_on = f"this plan was built on a {built.gpu} of compute capability {built.compute_capability}"
         message = f"{built_on}, and {target.instance} has a {instance.gpu} ({instance.compute_capability})"
         cure = f"build the plan on an instance of the same family as {target.instance}"
-        raise EnsembleError(message, path=plan, cure=cure)
+        raise EnsembleError(message, path=built.plan, cure=cure)
