@@ -97,6 +97,7 @@ def test_a_search_finds_what_is_faster_and_writes_it(project: Path, tmp_path: Pa
 
     present = [each for each in found["trials"] if not each["settings"]]
     assert {each["concurrency"] for each in present} == {1, 2}
+    assert any(each["front"] for each in found["trials"])
     assert found["versions"]["tritonserver"] == "2.51.0" and found["weights"]
     assert json.loads((tmp_path / f"{NAME}.json").read_text())["best"] == found["best"]
     assert not list((project / "build" / "cpu").glob(".*.tune"))

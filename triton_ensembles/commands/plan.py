@@ -3,7 +3,7 @@
 import contextlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -69,7 +69,7 @@ _USUAL = ("ml.m5.xlarge", "ml.c5.2xlarge", "ml.c5.4xlarge")  # without a GPU, as
 
 @dataclass(frozen=True)
 class Choices:
-    """The fleets to compare: the values of --instance, --count and --hosts."""
+    """The fleets to compare: the values of --instance, --count, --hosts and --evict-ahead."""
 
     instance: tuple[str, ...] = options.field(
         options.setting(
@@ -91,11 +91,12 @@ class Choices:
         read=option_values.counts,
         help="Also plan this many machines of EC2 with `host` behind a balancer: docs/many-machines.md.",
     )
+    evict_ahead: bool = options.field(options.evict_ahead)
 
     def fleets(self) -> Sequence[tuple[Host, Sequence[int]]]:
         """Return the instance types of SageMaker with the numbers of them, then those of EC2."""
         names = dict.fromkeys(self.instance or _USUAL)
-        hosts = [host_of(name) for name in names]
+        hosts = [replace(host_of(name), evict_ahead=self.evict_ahead) for name in names]
         endpoints = [(host, self.counts or self.machines or _COUNTS) for host in hosts]
         return endpoints + [(machine_of(host), self.machines) for host in hosts if self.machines]
 

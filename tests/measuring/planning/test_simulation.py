@@ -73,6 +73,20 @@ def test_the_first_answer_after_a_load_is_part_of_a_cold_start() -> None:
         assert found.warm.p50 < 0.02
 
 
+def test_room_that_is_made_ahead_of_need_takes_the_unload_off_a_cold_start() -> None:
+    """The option of the local endpoint of the same name: it costs a loaded model, and a cold request a second less."""
+    slow = profile(load=0.4, load_cores=0.1, unload=1.0)
+    traffic = zipf(100, 1.1, 0.3)
+    on_demand, ahead = (
+        simulated([(slow, 1.0)], traffic, Host("x", 8, 8 * GIB, evict_ahead=option)) for option in (False, True)
+    )
+    assert on_demand.every and ahead.every
+    assert on_demand.every.p95 == pytest.approx(1.4, abs=0.1)
+    assert ahead.every.p95 == pytest.approx(0.4, abs=0.1)
+    assert on_demand.resident - 1.1 < ahead.resident < on_demand.resident - 0.5
+    assert on_demand.cold < ahead.cold < on_demand.cold + 0.03
+
+
 def test_a_model_requested_more_often_than_it_answers_has_an_endless_queue() -> None:
     """Its one instance group answers 100 a second, whatever other cores are idle."""
     one = profile(memory=10, answer=0.01, core=0.005)

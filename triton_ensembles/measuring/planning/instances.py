@@ -27,6 +27,7 @@ class Host:
         disk_rate: bytes a second that the disk reads or writes; None: no bound, as with a page cache.
         network_rate: bytes a second from S3; None: no bound.
         gpu: the model of its GPUs, which no profile has measured; "" without one.
+        evict_ahead: whether a load has room made for the next one, as the local endpoint's --evict-ahead.
         by_hash: whether it runs ``host`` behind a balancer that sends a model's requests to the machine which the hash
             of its name gives; otherwise SageMaker routes them to where the model is loaded.
     """
@@ -38,6 +39,7 @@ class Host:
     disk_rate: float | None = None
     network_rate: float | None = None
     gpu: str = ""
+    evict_ahead: bool = False
     by_hash: bool = False
 
 

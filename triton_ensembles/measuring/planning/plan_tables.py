@@ -63,7 +63,8 @@ def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
     few, most = (f"{size:,}".replace(",", " ") for size in (sizes[0], sizes[-1]))
     cheapest = f", the cheapest {most}" if most != few else ""
     yield f"ranges: what four of five measurements of {plan.choices[0].prediction.ranges.requests} requests show"
-    yield f"simulated: {few} requests each{cheapest}"
+    ahead = ", idle models evicted ahead of need" if plan.choices[0].host.evict_ahead else ""
+    yield f"simulated: {few} requests each{cheapest}{ahead}"
     for text, names in _grouped(
         (f"{choice.price.dollars:.4g} $/h, {choice.price.source}", choice.host.name) for choice in plan.choices
     ):

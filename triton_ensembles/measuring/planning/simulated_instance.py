@@ -53,6 +53,7 @@ class SimulatedInstance:
         self.in_flight = 0
         self.models: dict[int, SimulatedModel] = {}
         self._demands = demands
+        self._evict_ahead = host.evict_ahead
         budget = round(host.memory_bytes - overhead)
         self._preloaded_bytes = budget - kept_free(budget)
         self._sizes = ModelSizes()
@@ -137,6 +138,9 @@ class SimulatedInstance:
         self._sizes.note_load(model, model.load_bytes)
         model.state = ModelState.LOADED
         model.loading = False
+        if self._evict_ahead:
+            for idle in self._queue.make_room(self._sizes.usual, self._memory):
+                self._unload(idle)
         self._carry_out(self._queue.begin_reserved(self._memory))
 
     def has_unloaded(self, model: SimulatedModel) -> None:

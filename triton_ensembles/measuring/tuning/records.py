@@ -1,5 +1,6 @@
-"""The measurements of a search, and the candidates that were dropped."""
+"""The measurements of a search, their front, and the candidates that were dropped."""
 
+from collections.abc import Iterable
 from statistics import median
 from typing import NamedTuple
 
@@ -14,6 +15,15 @@ class Trial(NamedTuple):
     candidate: Candidate
     times: ClientTimes
     rounds: int
+
+
+def front(trials: Iterable[Trial]) -> list[Trial]:
+    """The trials of which none has more throughput at no more p99, by throughput."""
+    ahead: list[Trial] = []
+    for trial in sorted(trials, key=lambda trial: (-trial.times.throughput, trial.times.p99_ms)):
+        if not ahead or trial.times.p99_ms < ahead[-1].times.p99_ms:
+            ahead.append(trial)
+    return ahead[::-1]
 
 
 class Records:
@@ -37,19 +47,13 @@ class Records:
     def of(self, candidate: Candidate) -> list[Trial]:
         return [trial for trial in self.trials() if trial.candidate == candidate]
 
-    def best_of(self, candidate: Candidate, goal: Goal) -> Trial:
-        """The candidate's best median."""
-        return max(self.of(candidate), key=lambda trial: goal.score(trial.times))
-
     def best_concurrency(self, candidate: Candidate, goal: Goal) -> int:
         """The concurrency of the candidate's best median."""
-        return self.best_of(candidate, goal).times.concurrency
+        return max((trial.times for trial in self.of(candidate)), key=goal.score).concurrency
 
-    def ranking(self, goal: Goal) -> list[Trial]:
-        """The best median of each candidate that can be used, the best first."""
-        candidates = dict.fromkeys(trial.candidate for trial in self.trials() if trial.candidate not in self.dropped)
-        trials = (self.best_of(candidate, goal) for candidate in candidates)
-        return sorted(trials, key=lambda trial: goal.score(trial.times), reverse=True)
+    def front(self) -> list[Trial]:
+        """The front over the candidates that can be used."""
+        return front(trial for trial in self.trials() if trial.candidate not in self.dropped)
 
 
 class Duel:

@@ -30,6 +30,7 @@ class TuningReport(Conditions):
     def document(self) -> dict[str, Any]:
         """The content of NAME.json."""
         outcome, records = self.outcome, self.outcome.records
+        front = records.front()
         return {
             **{field.name: getattr(self, field.name) for field in fields(Conditions)},
             "minutes": self.minutes,
@@ -41,7 +42,12 @@ class TuningReport(Conditions):
             "final": self._final(),
             "ended": outcome.ended,
             "trials": [
-                {"settings": trial.candidate.as_dict(), **asdict(trial.times), "rounds": trial.rounds}
+                {
+                    "settings": trial.candidate.as_dict(),
+                    **asdict(trial.times),
+                    "rounds": trial.rounds,
+                    "front": trial in front,
+                }
                 for trial in records.trials()
             ],
             "dropped": [
@@ -66,15 +72,15 @@ class TuningReport(Conditions):
 
 
 def tables(report: TuningReport) -> str:
-    """The candidates, and how the best compares with the present settings, for a terminal."""
+    """The front, and how the best compares with the present settings, for a terminal."""
     outcome, goal = report.outcome, report.goal
     rows = [["concurrency", "inferences/s", "p50 ms", "p99 ms", "rounds", "", "settings"]]
-    for candidate, times, rounds in outcome.records.ranking(goal):
+    for candidate, times, rounds in outcome.records.front():
         numbers = [f"{value:.1f}" for value in (times.throughput, times.p50_ms, times.p99_ms)]
         mark = "*" if goal.holds(times) else ""
         rows.append([str(times.concurrency), *numbers, str(rounds), mark, str(candidate)])
     lines = [
-        "candidates, each at its best concurrency:",
+        "front of latency against throughput, over all candidates:",
         aligned(rows, last_is_text=True),
         f"* {goal}; medians of that number of rounds",
     ]
