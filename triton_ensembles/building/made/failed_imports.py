@@ -27,7 +27,7 @@ def refuse_failed(step: Model, packages: Entry, program: Path, place: str = "") 
         if failed and (reasons := import_all(packages.path, failed, program)[1]):
             reason, origin = next(iter(reasons.values())), f" from {place}" if place else ""
             message = f"{module.package} is installed{origin}, and cannot be imported: {reason}"
-            cure = cure_of_import(reason, place or "what is declared for it")
+            cure = cure_of_import(reason, place or "its requirements.txt")
             raise EnsembleError(message, path=written(step, file), line=file.place(module.node).line, cure=cure)
 
 
@@ -46,6 +46,6 @@ def cure_of_import(reason: str, place: str) -> str:
     named, unnamed = _LIBRARY.search(reason), _UNNAMED.search(reason)
     library = named[0] if named else f"lib{unnamed[1].lower()}" if unnamed else "a library"
     return (
-        f"it needs {library} of the system, which this machine lacks, and an image may: write a version or a package "
-        f"into {place} whose wheels bring it (soundfile>=0.12, opencv-python-headless), or install it in both"
+        f"it needs {library} of the system, which this machine lacks, and an image may: declare a version or a package "
+        f"whose wheels bring it (soundfile>=0.12, opencv-python-headless) in {place}, or install it in both"
     )
