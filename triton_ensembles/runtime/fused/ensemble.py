@@ -7,7 +7,7 @@ the other, each for all requests that reach it.
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class FusedStep:
     outputs: Mapping[str, DeclaredTensor]
 
     @classmethod
-    def of(cls, place: StepPlace, runner: StepRunner) -> Self:
+    def of(cls, place: StepPlace, runner: StepRunner) -> "FusedStep":
         """Read what the step's config says of its tensors."""
         config = place.plan.config
         inputs, outputs = (declared(config.get(kind, ())) for kind in ("input", "output"))

@@ -1,7 +1,7 @@
 """Messages between the stub and the worker about requests, and how they are written for the channel."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from triton_ensembles.runtime.backends.common.batching import Array
 
@@ -30,7 +30,7 @@ class Failure(NamedTuple):
     code: str = "INTERNAL"
 
     @classmethod
-    def of_call(cls, model: str, reason: object) -> Self:
+    def of_call(cls, model: str, reason: object) -> "Failure":
         """Make the failure of a call to a model that Triton refuses (python_backend r24.10, request_executor.cc)."""
         return cls(f"Model {model} - Error when running inference: {reason}")
 
