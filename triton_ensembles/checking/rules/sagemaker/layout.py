@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from triton_ensembles.archive.tree import join
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.checking.python.model_calls import callees
-from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule
+from triton_ensembles.checking.rule import Destination, Example, Finding, Model, Repository, Server, rule, warning
 from triton_ensembles.checking.sagemaker import for_sagemaker, is_of_gateway, is_packed, served_models
 from triton_ensembles.ground.spelling import listed
 from triton_ensembles.sagemaker.contract import ENSEMBLE
@@ -91,6 +91,19 @@ def sagemaker_several_ensembles(repository: Repository, destination: Destination
         cure = "put each ensemble into its own archive, or serve one of them alone: deploy --single"
         cure += ", with the steps of the inner ensemble copied into the outer one" if nested else ""
         yield Finding(model.at("platform"), message, effect, _OF_A_CALLER if calls and not nested else cure)
+
+
+@warning(
+    "The model that calls the ensemble of its archive is the one that is served", source=f"{SOURCE}; measured on 2.51.0"
+)
+def sagemaker_caller_not_served(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    models = _packed_models(repository, destination)
+    ensembles = [model for model in models if model.is_ensemble]
+    for model in models if len(ensembles) == 1 else ():
+        if not model.is_ensemble and ensembles[0] in callees(model):
+            message = f"this model calls '{ensembles[0].folder}', the ensemble of the archive"
+            effect = "SageMaker serves the ensemble, so no request reaches this model"
+            yield Finding(model.place(), message, effect, _OF_A_CALLER)
 
 
 @rule(
