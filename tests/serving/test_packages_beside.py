@@ -22,7 +22,7 @@ from triton_ensembles.server.home import find_home
 from triton_ensembles.server.stubs import require_interpreter
 from triton_ensembles.serving.served import Served, as_written, served, server_of
 from triton_ensembles.serving.watching.source import watched_source
-from triton_ensembles.serving.watching.watch import EXPLICIT_MODE, Watch
+from triton_ensembles.serving.watching.watch import EXPLICIT_MODE, Watch, Watched
 from triton_ensembles.starter.implied import implied
 from triton_ensembles.triton.destination import SingleModel
 from triton_ensembles.triton.pip_server import server_python
@@ -256,7 +256,7 @@ def test_a_changed_declaration_is_loaded_by_watch(models: Path, tmp_path: Path) 
     with (
         watched_source(found, lambda _: None) as (watched, source),
         client_of(server := server_of([watched], arguments=EXPLICIT_MODE)) as client,
-        Watch([source], server, said.append),
+        Watch([Watched(source)], server, said.append),
     ):
         assert asked(client, "both") == 18
         declare(models, "ninefold", "factor>=3")

@@ -23,7 +23,7 @@ from triton_ensembles.server.ports import Ports
 if TYPE_CHECKING:
     from triton_ensembles.server.triton_server import TritonServer
     from triton_ensembles.serving.served import Served
-    from triton_ensembles.serving.watching.watch import Watch
+    from triton_ensembles.serving.watching.watch import Watch, Watched
     from triton_ensembles.triton.targets import Target
 
 _on_ports = options.collected(
@@ -76,8 +76,8 @@ def serve(
     """
     from triton_ensembles.commands.common.builds import serve_all, server_for
     from triton_ensembles.server.triton_server import TritonServer
-    from triton_ensembles.serving.watching.source import WatchedSource, watched_source
-    from triton_ensembles.serving.watching.watch import EXPLICIT_MODE, Watch
+    from triton_ensembles.serving.watching.source import watched_source
+    from triton_ensembles.serving.watching.watch import EXPLICIT_MODE, Watch, Watched
 
     selected = chosen(names)
     served_here = chosen_target.served_here(server)
@@ -86,14 +86,14 @@ def serve(
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="serve-"))
         signals = stack.enter_context(StopSignals())
         all_served = serve_all(selected, weights, served_here, Path(scratch), server)
-        sources: list[WatchedSource] = []
+        sources: list[Watched] = []
         if watch:
             stage = partial(_stage, served_here, weights)
             watched = [
                 stack.enter_context(watched_source(served_source, partial(stage, served_source.path)))
                 for served_source in all_served
             ]
-            all_served, sources = [served_source for served_source, _ in watched], [source for _, source in watched]
+            all_served, sources = [each for each, _ in watched], [Watched(source) for _, source in watched]
         while not signals.received:
             with server_for(all_served, ports, EXPLICIT_MODE if watch else ()) as running:
                 signals.defer()

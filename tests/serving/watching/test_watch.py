@@ -21,7 +21,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server.ports import Ports
 from triton_ensembles.serving.served import served, server_of
 from triton_ensembles.serving.watching.source import watched_source
-from triton_ensembles.serving.watching.watch import EXPLICIT_MODE, Watch
+from triton_ensembles.serving.watching.watch import EXPLICIT_MODE, Watch, Watched
 
 _MOST_SECONDS = 120.0
 
@@ -66,7 +66,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with (
         watched_source(found, lambda _: None) as (watched, source),
         server_of([watched], arguments=EXPLICIT_MODE) as server,
-        Watch([source], server, said.append) as watch,
+        Watch([Watched(source)], server, said.append) as watch,
         http.InferenceServerClient(server.http_url, network_timeout=_MOST_SECONDS) as client,
     ):
         yield Session(folder / "models", client, said)

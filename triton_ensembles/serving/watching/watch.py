@@ -22,16 +22,38 @@ EXPLICIT_MODE = ("--model-control-mode=explicit", "--exit-timeout-secs=2", "--lo
 its end for as long as it may."""
 
 
+class Watched:
+    """Last look of one source, and the repository that is served from it: to be made before the server loads it, since
+    what changes while it does would otherwise never be seen."""
+
+    def __init__(self, source: WatchedSource) -> None:
+        self.source = source
+        self.served: Snapshot = snapshot(source.repository)
+        self._taken = self._seen = self._written()
+
+    def has_settled(self) -> bool:
+        """Return whether there is a change since the last one that was taken, and nothing has changed since the last
+        look."""
+        before, self._seen = self._seen, self._written()
+        if self._seen == self._taken or self._seen != before:
+            return False
+        self._taken = self._seen
+        return True
+
+    def _written(self) -> list[Snapshot]:
+        return [snapshot(path) for path in self.source.written()]
+
+
 class Watch:
-    """Watches ``sources`` for ``server`` in a thread of its own, as a context manager.
+    """Watches sources for ``server`` in a thread of its own, as a context manager.
 
     Attributes:
         failure: a fault of this program that has ended the thread.
         needs_server: why only another server can load what has changed; "" as long as this one can.
     """
 
-    def __init__(self, sources: Sequence[WatchedSource], server: TritonServer, say: Progress) -> None:
-        self._states = [_State(source) for source in sources]
+    def __init__(self, watched: Sequence[Watched], server: TritonServer, say: Progress) -> None:
+        self._watched = watched
         self._reloader = Reloader(server, self._report)
         self._server, self._say = server, say
         self._stopped = threading.Event()
@@ -52,8 +74,8 @@ class Watch:
             pause = _SECONDS
             while not self._stopped.wait(pause):
                 began = time.thread_time()
-                for state in self._states:
-                    self._look(state)
+                for each in self._watched:
+                    self._look(each)
                 pause = max(_SECONDS, _PAUSES * (time.thread_time() - began))
         except StuckError as error:
             self.needs_server = str(error)
@@ -65,36 +87,15 @@ class Watch:
         if not self._stopped.is_set():
             self._say(line)
 
-    def _look(self, state: "_State") -> None:
-        if not state.has_settled():
+    def _look(self, watched: Watched) -> None:
+        if not watched.has_settled():
             return
         try:
-            state.source.refresh()
+            watched.source.refresh()
         except (EnsembleError, OSError) as caught:
             error = explained(caught) if isinstance(caught, OSError) else caught
             self._report(f"not reloaded: {error or caught}")
             return
-        before, now = state.served, snapshot(state.source.repository)
-        state.served = now
-        self._reloader.reload(state.source, before, now)
-
-
-class _State:
-    """Last look of one source, and the repository that is served from it."""
-
-    def __init__(self, source: WatchedSource) -> None:
-        self.source = source
-        self.served: Snapshot = snapshot(source.repository)
-        self._taken = self._seen = self._written()
-
-    def has_settled(self) -> bool:
-        """Return whether there is a change since the last one that was taken, and nothing has changed since the last
-        look."""
-        before, self._seen = self._seen, self._written()
-        if self._seen == self._taken or self._seen != before:
-            return False
-        self._taken = self._seen
-        return True
-
-    def _written(self) -> list[Snapshot]:
-        return [snapshot(path) for path in self.source.written()]
+        before, now = watched.served, snapshot(watched.source.repository)
+        watched.served = now
+        self._reloader.reload(watched.source, before, now)
