@@ -43,8 +43,13 @@ def printed(block: Block) -> str:
     ("command", "output"), [pair for page in PAGES for pair in plans_of(page)], ids=lambda block: block.kind
 )
 def test_a_plan_prints_what_the_page_says(command: Block, output: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of ``…`` stands for lines that the page leaves out."""
     monkeypatch.chdir(ROOT)
-    assert printed(command) == output.text
+    first, *others = output.text.split("…\n")
+    whole = printed(command)
+    assert whole == first if not others else whole.startswith(first)
+    for part in others:
+        assert part in whole
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ async def test_steps_run_under_the_python_of_the_image(host: Host, image: str, p
 async def test_an_engine_serves_behind_the_name_of_an_image_with_another_python(host: Host, tmp_path: Path) -> None:
     """Otherwise unchanged boto3 code with AWS's own image gets a ModelError for every archive with a model file."""
     write_network(tmp_path / "model.onnx")
-    config = f'backend: "onnxruntime"\n{tensors(("X", "FP32", 4), ("Y", "FP32", 3))}'
+    config = f'backend: "onnxruntime"\n{tensors(("X", "FP32", "4"), ("Y", "FP32", "3"))}'
     files = {"network/config.pbtxt": config.encode(), "network/1/model.onnx": (tmp_path / "model.onnx").read_bytes()}
     host.put("a.tar.gz", files)
     await host.start(image=IMAGE.format("24.09-py3" if server_python() != "3.10" else "25.04-py3"))

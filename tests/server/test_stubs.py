@@ -67,7 +67,7 @@ def test_engines_run_under_the_tools_python_beside_steps_of_another(tmp_path: Pa
     repository = archives.written(step, tmp_path)
     write_network(repository / "network" / "1" / "model.onnx")
     (repository / "network" / "config.pbtxt").write_text(
-        f'backend: "onnxruntime"\n{tensors(("X", "FP32", 4), ("Y", "FP32", 3))}'
+        f'backend: "onnxruntime"\n{tensors(("X", "FP32", "4"), ("Y", "FP32", "3"))}'
     )
     with (
         serving(TritonServer([repository], python=other)) as server,

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from checkout import ROOT
 from tests.chain import NAME, write_chain
 from tests.commands.projects import run_in
-from tests.files import write_files
+from tests.files import edit, write_files
 from tests.repositories import pack, write_ensemble
 from tests.starter.repositories import write_network
 from triton_ensembles.building.built import Built
@@ -193,8 +193,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, steps in ENSEMBLES.items():
         write_ensemble(folder, name, steps)
     for name in ("of_rows", "of_picky"):
-        config_file = folder / name / "config.pbtxt"
-        config_file.write_text(config_file.read_text().replace(f'"X", {FP32}', f'"X", {TEXT}'))
+        edit(folder / name / "config.pbtxt", '"X" data_type: TYPE_FP32 dims: [ 2 ]', f'"X" {TEXT}')
     write_files(folder / "network", {"config.pbtxt": 'backend: "onnxruntime"\nmax_batch_size: 8\n'})
     write_network(folder / "network" / "1" / "model.onnx")
     return folder

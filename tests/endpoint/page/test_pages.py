@@ -106,9 +106,9 @@ def test_a_cold_start_shows_what_it_waits_or_has_waited_for() -> None:
     started.cold_start = ColdStart(1.5, 0, 0, 1, "memory")
     page = html((queued, started))
     assert ">queued</span> <small> for disk space</small>" in page
-    assert "wait 1.50 for memory ·" in page
+    assert "wait&nbsp;1.50 for memory ·" in page
     started.cold_start = ColdStart(0.01, 0, 0, 1, "memory")
-    assert "wait 0.01 ·" in html((started,))
+    assert "wait&nbsp;0.01 ·" in html((started,))
 
 
 def test_the_whole_stands_before_its_steps() -> None:
