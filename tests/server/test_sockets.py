@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import wait_until
 from tests.repositories import write_chain
 from tests.running import sent, serving
 from triton_ensembles.server.clients import grpc_client
@@ -27,6 +28,7 @@ def test_sockets_are_reached_whatever_the_temporary_folder_is_called(
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
             assert grpc_client(server).is_model_ready("six")
             assert sent(server.http_url, "GET", "/v2/models/six/ready")[0] == 200
+            wait_until((folder / "metrics").exists)  # Triton opens it last
             assert b"nv_inference_count" in sent(server.metrics_url, "GET", "/metrics")[1]
         assert not folder.exists() and not list(usual.iterdir())
 

@@ -1,11 +1,33 @@
-"""Leftovers of a tritonserver that was killed: shared memory of Python steps, their unpacked environments, sockets."""
+"""Leftovers of a tritonserver that was killed: its processes, shared memory, unpacked environments and sockets."""
 
 import contextlib
+import os
 import shutil
+import signal
 from pathlib import Path
 
+from triton_ensembles.ground import processes
 from triton_ensembles.server.sockets import socket_folders
 from triton_ensembles.server.unpacked_environments import UnpackedEnvironments
+
+# A variable that every process of a server inherits, also one in a session of its own; its value is unique.
+MARK = "TRITON_ENSEMBLES_SERVER"
+_ROUNDS = 5  # of ending such processes, which may start others meanwhile
+_KILL_SECONDS = 5.0  # that the kernel may take to end one
+
+
+def end_marked(mark: str) -> None:
+    """End what is left of the processes of the server with this mark."""
+    for _ in range(_ROUNDS):
+        leftover = [pid for pid in processes.with_variable(MARK, mark) if pid != os.getpid()]
+        if not leftover:
+            return
+        started = [pid for pid_left in leftover for pid in processes.descendants(pid_left)]
+        with processes.handles([*leftover, *started]) as members:
+            processes.send(members, signal.SIGKILL)
+            processes.wait_for_handles(members, _KILL_SECONDS)
+        for pid in leftover:
+            processes.reap(pid, os.WNOHANG)
 
 
 class Leftovers:

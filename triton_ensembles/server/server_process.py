@@ -17,7 +17,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends import PACKAGES
 from triton_ensembles.server.ended_stubs import EndedStubs
 from triton_ensembles.server.home import Installation, find_home
-from triton_ensembles.server.leftovers import Leftovers
+from triton_ensembles.server.leftovers import MARK, Leftovers, end_marked
 from triton_ensembles.server.ports import LOOPBACK, Ports
 from triton_ensembles.server.sagemaker_socket import NAME as SAGEMAKER_SOCKET
 from triton_ensembles.server.secret import Secret
@@ -29,14 +29,10 @@ from triton_ensembles.triton.pip_server import VERSION, server_python
 
 # How long tritonserver waits for open connections (also idle keep-alive connections) before it exits.
 EXIT_SECONDS = 10
-# A variable that every process of a server inherits, also one in a session of its own; its value is unique.
-_MARK = "TRITON_ENSEMBLES_SERVER"
 BUSY_ABORT = "boost::interprocess::lock_exception"
-_ROUNDS = 5  # of ending such processes, which may start others meanwhile
 # Variables that every container has. PATH is that of the stubs.
 _OF_A_CONTAINER = frozenset({"HOME", "HOSTNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "USER"})
 _LOOK_SECONDS = 1.0  # between looks at the log for a model that will never be loaded
-_KILL_SECONDS = 5.0  # that the kernel may take to end one
 
 
 class BusyAbortError(EnsembleError):
@@ -83,7 +79,7 @@ class ServerProcess:
         self.ports = ports or self._resources.enter_context(Ports.reserved())
         self._leftovers = Leftovers(os.getpid(), self.ports.metrics)
         # Of a server in a container on this machine: whoever ends the container finds all of its processes by one mark.
-        self._mark = os.environ.get(_MARK, self._leftovers.shared_memory)
+        self._mark = os.environ.get(MARK, self._leftovers.shared_memory)
         self.secret = Secret()  # of those APIs over TCP that demand one
         # Of its sockets, and where it runs: the stub's sys.path begins with '', which must not be the user's folder.
         self._folder = socket_folder(self._leftovers.folders)
@@ -186,7 +182,7 @@ class ServerProcess:
             f"--exit-timeout-secs={EXIT_SECONDS}",
             *self.command.arguments,
         ]
-        mark = {_MARK: self._mark}
+        mark = {MARK: self._mark}
         with processes.uninterrupted(), self.log.open("ab" if self._append_log else "wb") as output:
             # Read by this descriptor as long as this object lives: people remove logs, and the server writes on.
             kept = os.dup(output.fileno())
@@ -284,21 +280,8 @@ class ServerProcess:
                 processes.send(family, signal.SIGKILL)
             process.wait()  # the only place that reaps it
             processes.reap(-process.pid)
-            self._end_marked()
+            end_marked(self._mark)
         self._leftovers.remove()
-
-    def _end_marked(self) -> None:
-        """End what is left of the server's processes, such as those of a server that was killed."""
-        for _ in range(_ROUNDS):
-            leftover = [pid for pid in processes.with_variable(_MARK, self._mark) if pid != os.getpid()]
-            if not leftover:
-                return
-            started = [pid for pid_left in leftover for pid in processes.descendants(pid_left)]
-            with processes.handles([*leftover, *started]) as members:
-                processes.send(members, signal.SIGKILL)
-                processes.wait_for_handles(members, _KILL_SECONDS)
-            for pid in leftover:
-                processes.reap(pid, os.WNOHANG)
 
     def note_environments(self) -> frozenset[Path]:
         """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them."""
