@@ -122,8 +122,8 @@ def clone(archive: StrPath, names: Iterable[str], folder: StrPath | None = None)
         folder: where to; by default that of the archive.
 
     Raises:
-        EnsembleError: it is no archive of models, a name has other characters than letters, digits, _ and -, or the
-            copies do not fit on the disk.
+        EnsembleError: the archive holds no models, a name contains characters other than letters, digits, _ and -, or
+            the copies do not fit on the disk.
     """
     from triton_ensembles.building.variants.written import clone as write_clones
 
