@@ -125,7 +125,6 @@ def test_the_workflows_of_the_page_are_yaml_and_name_what_exists() -> None:
     # YAML 1.1 reads the key "on" as true.
     assert set(pages[1]) == {True, "permissions", "jobs"}
     assert set(pages[1]["jobs"]["check"]["steps"][-1]["with"]) <= set(_ACTION["inputs"])
-    assert set(re.findall(r"^\| `([a-z-]+)` \|.*\|.*\|", _PAGE.read_text(), re.MULTILINE)) == set(_ACTION["inputs"])
 
 
 def test_the_commands_of_the_page_exist() -> None:

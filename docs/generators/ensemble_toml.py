@@ -58,13 +58,10 @@ The recipe of an ensemble, beside its models in `ensembles/NAME/`: what git does
 ```toml
 {EXAMPLE}```
 
-`triton-ensembles schema -o ensemble.schema.json` writes the JSON schema: with it, editors complete keys, show what they
-mean and mark what is wrong. Those with taplo (Even Better TOML, and others) find it by the first line above. What only
-the whole project can tell, such as a step that does not exist, `triton-ensembles check` finds. Paths are relative to
-the project, the folder that holds `ensembles/`, unless it says otherwise.
-
-A key that this version does not know is an error, so that no misspelling is ignored. A recipe that needs a newer
-version says so by `requires`; an older one then refuses it in one line, whatever else it holds.
+`triton-ensembles schema -o ensemble.schema.json` writes the JSON schema, with which editors complete, explain and check
+keys. Those with taplo (Even Better TOML, and others) find it by the first line above. `triton-ensembles check` finds
+what only the whole project can tell, such as a step that does not exist. Paths are relative to the project, the folder
+that holds `ensembles/`, unless stated otherwise. A key that this version does not know is an error.
 """
 _TABLES = ("Source", "Artifact", "Engine", "Environment")
 _PLACES = ("HubPlace", "PackagePlace", "PathPlace", "UrlPlace")
@@ -78,28 +75,33 @@ def page() -> str:
     """The text of docs/ensemble-toml.md."""
     schema = json_schema()
     tables = schema["definitions"]
-    parts = [_HEAD, _section("The top", schema, "What is written before the first table, and the tables.")]
+    parts = [_HEAD, _section("The top", schema)]
     for name in _TABLES:
-        parts.append(_section(f"`{tables[name]['title']}`", tables[name], tables[name]["description"]))
+        parts.append(_section(f"`{tables[name]['title']}`", tables[name], f"{tables[name]['description']}\n\n"))
         if name == "Source":
-            kinds = {place: tables[place]["title"] for place in _PLACES}
-            parts.append(_together("The places in `from`", kinds, tables))
+            parts.append(_places(tables))
         if name == "Artifact":
-            parts.append(_together("`random` and `accuracy`", _PARTS, tables, within=True))
+            parts.append(_parts(tables))
             parts.append(_makers())
     return "\n".join(parts)
 
 
-def _section(heading: str, table: Mapping[str, Any], about: str) -> str:
+def _section(heading: str, table: Mapping[str, Any], about: str = "") -> str:
     rows = "".join(_rows(table))
-    return f"## {heading}\n\n{about}\n\n{_COLUMNS}{rows}"
+    return f"## {heading}\n\n{about}{_COLUMNS}{rows}"
 
 
-def _together(heading: str, kinds: Mapping[str, str], tables: Mapping[str, Any], *, within: bool = False) -> str:
-    """Return several small tables as one, with a line about each; the keys have its name before them if ``within``."""
-    about = "".join(f"- **{title}**: {tables[name]['description']}\n" for name, title in kinds.items())
-    rows = "".join(row for name, title in kinds.items() for row in _rows(tables[name], f"{title}." if within else ""))
-    return f"### {heading}\n\n{about}\n{_COLUMNS}{rows}"
+def _places(tables: Mapping[str, Any]) -> str:
+    """Return one table of the keys of all places, which have keys of their own."""
+    rows = "".join(row for name in _PLACES for row in _rows(tables[name]))
+    return f"### The places in `from`\n\n{_COLUMNS}{rows}"
+
+
+def _parts(tables: Mapping[str, Any]) -> str:
+    """Return one table of the parts of an artifact, with a line about each, whose name is before its keys."""
+    about = "".join(f"- **{title}**: {tables[name]['description']}\n" for name, title in _PARTS.items())
+    rows = "".join(row for name, title in _PARTS.items() for row in _rows(tables[name], f"{title}."))
+    return f"### `random` and `accuracy`\n\n{about}\n{_COLUMNS}{rows}"
 
 
 def _rows(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

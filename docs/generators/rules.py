@@ -12,11 +12,10 @@ PAGE = Path("docs/rules.md")  # of the checkout, from its root
 _HEAD = f"""\
 # The rules of `check`
 
-`check --explain RULE` prints a rule with a bad and a good example, what `check` says about the bad one, what
-the server says, and how to fix it. Made by `python -m docs.generators.rules`; do not edit.
-
-The third column is what that tritonserver does with the bad example. The tests load the bad and the good example of
-every rule into it, except where the column says "untested": such a rule needs a GPU, SageMaker or another release.
+`check --explain RULE` prints a rule with a bad and a good example, what `check` and the server say about the bad one,
+and the fix. The third column is what that tritonserver does with the bad example. The tests load both examples of every
+rule into it, except where it says "untested": such a rule needs a GPU, SageMaker or another release. Made by
+`python -m docs.generators.rules`; do not edit.
 
 | rule | severity | tritonserver {VERSION} | source |
 | --- | --- | --- | --- |

@@ -1,9 +1,8 @@
-"""Each plan of a page prints what stands below it; ``python -m tests.docs.test_planning`` writes it again."""
+"""Each plan of docs/planning.md prints what stands below it; ``python -m tests.docs.test_planning`` writes it again."""
 
 import os
 import shlex
 from itertools import pairwise
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -12,12 +11,12 @@ from checkout import ROOT
 from tests.commands.projects import run_in
 from tests.docs.blocks import Block, blocks_of
 
-PAGES = [ROOT / "docs" / "planning.md", ROOT / "docs" / "many-machines.md"]
+PAGE = ROOT / "docs" / "planning.md"
 
 
-def plans_of(page: Path) -> list[tuple[Block, Block]]:
-    """The plans of a page, each with what it prints."""
-    return [pair for pair in pairwise(blocks_of(page)) if (pair[0].kind, pair[1].kind) == ("sh", "text")]
+def plans() -> list[tuple[Block, Block]]:
+    """The plans of the page, each with what it prints."""
+    return [pair for pair in pairwise(blocks_of(PAGE)) if (pair[0].kind, pair[1].kind) == ("sh", "text")]
 
 
 # Nobody to ask for prices: those of the table, on every machine.
@@ -39,9 +38,7 @@ def printed(block: Block) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("command", "output"), [pair for page in PAGES for pair in plans_of(page)], ids=lambda block: block.kind
-)
+@pytest.mark.parametrize(("command", "output"), plans(), ids=lambda block: block.kind)
 def test_a_plan_prints_what_the_page_says(command: Block, output: Block, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of ``…`` stands for lines that the page leaves out."""
     monkeypatch.chdir(ROOT)
@@ -54,9 +51,8 @@ def test_a_plan_prints_what_the_page_says(command: Block, output: Block, monkeyp
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        for block, output in plans_of(page):
-            head = f"{block.text}```\n\n```text\n"
-            text = text.replace(head + output.text, head + printed(block))
-        page.write_text(text, encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    for block, output in plans():
+        head = f"{block.text}```\n\n```text\n"
+        text = text.replace(head + output.text, head + printed(block))
+    PAGE.write_text(text, encoding="utf-8")
