@@ -116,7 +116,7 @@ def recipe_environment_python(repository: Repository, destination: Destination) 
             yield Finding(Place(path, number), message, effect, cure)
 
 
-@rule("Every line of a lock is that of a package")
+@rule("Every line of a lock names a package")
 def recipe_lock(repository: Repository) -> Iterator[Finding]:
     """The marks of a merge conflict, for example, are not."""
     names = repository.tree.children(LOCKS) if repository.builds else []

@@ -159,7 +159,7 @@ def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "What does not batch gives a step that does no more rows than its max_batch_size",
+    "A step without batching gives one with batching no more rows than its max_batch_size",
     source="core r24.10 infer_request.cc Normalize: the first axis of a step that batches is its batch; "
     "measured on tritonserver 2.51.0",
     bad=ensemble(SCALE, inputs=io_tensor("X", dims="16, 4"), outputs=io_tensor("Y", dims="16, 4"), size=0),

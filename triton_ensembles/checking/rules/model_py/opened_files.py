@@ -31,7 +31,7 @@ GOOD = initializing_with_labels(f"self.labels = {_IN_VERSION.format(name='labels
 
 
 @rule(
-    "A file is opened by its whole path",
+    "model.py opens files by their absolute paths",
     bad=initializing_with_labels('self.labels = open("labels.txt").read()'),
     words="FileNotFoundError: [Errno 2] No such file or directory: 'labels.txt'",
     lower=Severity.WARNING,

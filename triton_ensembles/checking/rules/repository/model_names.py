@@ -72,7 +72,7 @@ def python_model_name_future(model: Model, destination: Destination) -> Iterator
 
 
 @warning(
-    "A model that clients ask has a name that needs no escapes in a URL",
+    "A model that clients call has a name that needs no escapes in a URL",
     source="measured on 2.51.0: the HTTP server does not decode %2B, and tritonclient.http escapes such characters",
     bad=Example(python_model(), folder="scale+shift"),
     good=Example(python_model(), folder="scale-shift"),

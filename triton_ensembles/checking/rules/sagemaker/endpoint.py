@@ -36,7 +36,8 @@ def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Findi
 
 
 @warning(
-    "No two archives of an endpoint have one file name", source="server r24.10 src/sagemaker_server.cc: 409 (2.51.0)"
+    "No two archives of an endpoint have the same file name",
+    source="server r24.10 src/sagemaker_server.cc: 409 (2.51.0)",
 )
 def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     for name, place, elsewhere in _repeated((archive.path.name, archive.place()) for archive in archives(repositories)):
