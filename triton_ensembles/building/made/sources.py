@@ -13,8 +13,14 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from triton_ensembles.building.made import downloads
-from triton_ensembles.building.made.downloads import Download, MissingError, UnreachableError, from_path
+from triton_ensembles.building.made.source_places import (
+    DOWNLOADS,
+    Download,
+    MissingError,
+    UnreachableError,
+    from_folder,
+    from_path,
+)
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest, locked, write_whole
 from triton_ensembles.ground.progress import Progress
@@ -150,9 +156,9 @@ def _unavailable(name: str, source: Source, file: str, reasons: list[tuple[str, 
 def _places(name: str, source: Source, folder: Path | None, root: Path) -> Iterator[tuple[str, Download, bool]]:
     """The places in their order, and whether their files stay where they are."""
     if folder:
-        yield f"folder {folder}", partial(downloads.from_folder, folder, name), False
+        yield f"folder {folder}", partial(from_folder, folder, name), False
     for place in source.places:
         if isinstance(place, PathPlace):
             yield str(place), partial(from_path, place, root), True
         else:
-            yield str(place), partial(downloads.DOWNLOADS[type(place)], place), False
+            yield str(place), partial(DOWNLOADS[type(place)], place), False
