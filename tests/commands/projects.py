@@ -25,6 +25,12 @@ def run_in(project: Path, *arguments: str | Path) -> Result:
     return run("--project", project, *arguments)
 
 
+def succeeded(result: Result) -> Result:
+    """The result, of a command that must have succeeded: otherwise what it printed is shown."""
+    assert result.exit_code == 0, result.output
+    return result
+
+
 def write_ensemble(project: Path, name: str) -> Path:
     """Write an ensemble of one Python step, without examples; returns the folder for them."""
     files = {"ensemble/1/README.md": "No files of its own.\n", "ensemble/config.pbtxt": ensemble_of("double")}

@@ -1,7 +1,6 @@
 """Commands on repositories and archives that have no recipe, in a folder that is no project."""
 
 import json
-import re
 import shutil
 import signal
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from checkout import ROOT
-from tests.commands.projects import run, run_in
+from tests.commands.projects import run, run_in, succeeded
 from tests.files import edit, write_files
 from tests.repositories import pack, write_chain, write_ensemble, write_step
 from tests.running import lines_until, outcome, port_options, running
@@ -65,8 +64,7 @@ def _ask(url: str, model: str) -> list[float]:
 def test_a_repository_becomes_a_proven_archive_with_the_same_bytes_every_time(folder: Path) -> None:
     write_files(folder / "models", {"double/1/__pycache__/model.pyc": b""})
     (folder / "models" / "triple" / "labels.txt").symlink_to(folder / "models" / "six" / "config.pbtxt")
-    result = run("build", "models", "--format", "json")
-    assert result.exit_code == 0, result.output
+    result = succeeded(run("build", "models", "--format", "json"))
     (made,) = json.loads(result.stdout)["archives"]
     assert (made["name"], made["archive"], made["changed"]) == ("models", "dist/models.tar.gz", True)
     with tarfile.open(folder / "dist" / "models.tar.gz") as tar:
@@ -78,15 +76,6 @@ def test_a_repository_becomes_a_proven_archive_with_the_same_bytes_every_time(fo
     shutil.rmtree(folder / "dist")
     assert run("build", "models").exit_code == 0
     assert (folder / "dist" / "models.tar.gz").read_bytes() == content
-
-
-def test_what_does_not_load_does_not_become_an_archive(folder: Path) -> None:
-    step = folder / "models" / "double" / "1" / "model.py"
-    step.write_text("import numpy\nnumpy.array([]).reshape(3)\n" + step.read_text())
-    result = run("build", "models")
-    assert result.exit_code == 1
-    assert re.search("does not load.*\\n.*cannot reshape array", result.stderr)
-    assert list((folder / "dist").iterdir()) == []
 
 
 @pytest.mark.slow
@@ -101,15 +90,13 @@ def test_a_path_whose_models_do_not_answer_is_loaded_but_not_proven(folder: Path
     assert refused.exit_code == 1
     assert "cannot reshape array of size 2 into shape (7,7)" in refused.stderr
     edit(step, "values.reshape(7, 7)", "values * 3")
-    proven = run(*words, "--prove")
-    assert proven.exit_code == 0, proven.output
+    proven = succeeded(run(*words, "--prove"))
     assert "asking" in proven.stderr
 
 
 def test_a_path_is_measured_with_its_own_examples(folder: Path) -> None:
     write_files(folder / "models", {"six/examples/one.json": REQUEST})
-    result = run("perf", "models", "--concurrency", "1", "--seconds", "0.6", "--format", "json")
-    assert result.exit_code == 0, result.output
+    result = succeeded(run("perf", "models", "--concurrency", "1", "--seconds", "0.6", "--format", "json"))
     (report,) = json.loads(result.stdout)["reports"]
     assert (report["name"], report["input"]) == ("six", "1 example row: X FP32 [2]")
     assert [step["step"] for step in report["points"][0]["steps"]] == ["double", "triple"]
@@ -143,8 +130,7 @@ def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(
 
 def test_an_archive_without_a_manifest_is_cloned(folder: Path) -> None:
     words = ("clone", "six.tar.gz", "--count", "2", "--prefix", "t", "--output", "out")
-    result = run(*words)
-    assert result.exit_code == 0, result.output
+    succeeded(run(*words))
     assert "2 of them unchanged" in run(*words).output
     with tarfile.open(folder / "out" / "t_0001.tar.gz") as tar:
         names = tar.getnames()
@@ -163,16 +149,6 @@ def test_a_single_model_at_the_root_keeps_its_place_in_a_clone(folder: Path, tmp
         assert sorted(tar.getnames()) == ["1", "1/model.py", "config.pbtxt"]
 
 
-@pytest.mark.parametrize(
-    "option", ["--target=cpu", "--weights=pretrained", "--instance=ml.c5.large", "--weights-dir=."]
-)
-def test_options_of_builds_are_refused_with_paths(folder: Path, option: str) -> None:
-    for command in ("serve", "perf", "build"):
-        result = run(command, "models", option)
-        assert result.exit_code == 2
-        assert f"{option.partition('=')[0]} is for what is built, and" in result.stderr
-
-
 def test_packages_of_the_command_line_are_those_of_the_steps(folder: Path) -> None:
     step = folder / "models" / "double" / "1" / "model.py"
     step.write_text("import pandas\n" + step.read_text())
@@ -182,8 +158,6 @@ def test_packages_of_the_command_line_are_those_of_the_steps(folder: Path) -> No
     for option, place in (("--with=pandas", "--with"), ("--requirements=mine.txt", "mine.txt")):
         found = run("check", "models", option)
         assert found.exit_code == 0 and f"packages: those of {place}\n" in found.stderr
-    refused = run("new", "x", "--with", "pandas")
-    assert refused.exit_code == 2 and "--requirements and --with are for --from" in refused.stderr
 
 
 def test_an_ensemble_comes_before_a_folder_of_its_name_and_a_slash_means_the_folder(folder: Path) -> None:
@@ -199,8 +173,7 @@ def test_an_ensemble_comes_before_a_folder_of_its_name_and_a_slash_means_the_fol
 
 def test_a_repository_is_fused_without_a_recipe_and_a_warning_is_only_said(folder: Path) -> None:
     write_files(folder / "models", {"double/v2/notes.txt": ""})
-    result = run("build", "models", "--target", "fused", "--format", "json")
-    assert result.exit_code == 0, result.output
+    result = succeeded(run("build", "models", "--target", "fused", "--format", "json"))
     (made,) = json.loads(result.stdout)["archives"]
     assert (made["name"], made["archive"]) == ("models", "dist/fused/models.tar.gz")
     assert not (folder / "ensembles").exists()
@@ -235,12 +208,4 @@ def test_a_repository_that_lacks_something_is_not_fused_and_the_recipe_is_offere
     assert place == "in an empty folder"  # this one is not
     (folder / "empty").mkdir()
     monkeypatch.chdir(folder / "empty")
-    imported = run(*words.split())
-    assert imported.exit_code == 0, imported.output
-
-
-def test_what_is_neither_says_so_in_one_line(folder: Path) -> None:
-    for name, words in (("nope", "there is no path 'nope', and no project"), ("no/pe", "no/pe: there is no such file")):
-        result = run("serve", name)
-        assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
-        assert words in result.stderr
+    succeeded(run(*words.split()))

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from checkout import ROOT
-from tests.commands.projects import run, run_in
+from tests.commands.projects import run, succeeded
 from tests.pythons import python_or_skip
 from tests.running import outcome
 from triton_ensembles.commands.cli import COMMANDS
@@ -30,11 +30,6 @@ def test_the_version_is_that_of_the_package() -> None:
     assert project["version"] == __version__
 
 
-def test_a_misspelled_command_is_named() -> None:
-    done = run_in(ROOT, "bild")
-    assert done.exit_code == 2 and "No such command 'bild'. Did you mean 'build'?" in done.stderr
-
-
 def test_make_without_a_target_prints_help() -> None:
     """The first thing that a newcomer types explains the rest."""
     done = outcome("make")
@@ -44,8 +39,7 @@ def test_make_without_a_target_prints_help() -> None:
 
 def test_setup_says_what_works_here_every_time() -> None:
     """Otherwise the second run prints nothing, and nobody knows which engines and images can be rehearsed."""
-    result = run("setup")
-    assert result.exit_code == 0, result.output
+    result = succeeded(run("setup"))
     assert f"tritonserver {VERSION} and perf_analyzer in " in result.stderr
     assert "engines  onnxruntime" in result.stderr
     for python, images in (("3.10", "23.05 to 24.10"), ("3.12", "24.11 to ")):
@@ -63,30 +57,25 @@ def test_a_newcomers_python_that_does_not_suit_is_replaced_by_one_that_does(mino
     assert found is not None and found.minor in ("3.11", "3.12")
 
 
-def test_a_newcomers_python_without_a_server_is_refused_with_the_line_that_works() -> None:
-    """Who has installed the wheel on a newer distribution has no make."""
+@pytest.mark.parametrize(
+    ("minor", "elsewhere", "words"),
+    [
+        # Who has installed the wheel on a newer distribution has no make.
+        ("3.13", "machine.IS_CHECKOUT = False", ("3.11 or 3.12 is needed, but this is 3.13", "uvx --python 3.12 --")),
+        ("", "machine.OLDEST_GLIBC = (9, 9)", ("glibc 2.35 or newer, but this machine has 2.", "Debian 12 or newer")),
+    ],
+)
+def test_the_check_of_the_machine_needs_nothing_installed_and_says_what_to_do(
+    minor: str, elsewhere: str, words: tuple[str, ...]
+) -> None:
+    """It runs before `make setup`, so here without site-packages (-S -I)."""
     code = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from triton_ensembles.ground import paths\n"
-        "paths.IS_CHECKOUT = False\nfrom triton_ensembles.server import machine\n"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from triton_ensembles.server import machine; {elsewhere}\n"
         "try: machine.check_machine()\n"
         "except machine.EnsembleError as error: print(error)"
     )
-    done = outcome(python_or_skip("3.13").executable, "-S", "-I", "-c", code)
-    assert "Python 3.11 or 3.12 is needed, but this is 3.13" in done.stdout
-    assert "uvx --python 3.12 --from 'WHEEL[serve]' triton-ensembles" in done.stdout
-
-
-def test_the_check_of_the_machine_needs_nothing_installed() -> None:
-    """It runs before `make setup`, so here without site-packages (-S -I), and says what to do."""
-    code = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from triton_ensembles.server import machine\n"
-        "machine.check_machine(); machine.OLDEST_GLIBC = (9, 9)\n"
-        "try: machine.check_machine()\n"
-        "except machine.EnsembleError as error: print(error)"
-    )
-    done = outcome(sys.executable, "-S", "-I", "-c", code)
-    assert "tritonserver needs glibc 2.35 or newer, but this machine has 2." in done.stdout
-    assert "Debian 12 or newer" in done.stdout
+    done = outcome(python_or_skip(minor).executable if minor else sys.executable, "-S", "-I", "-c", code)
+    assert all(each in done.stdout for each in words), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

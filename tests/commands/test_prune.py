@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.projects import command, run, run_in, write_ensemble
+from tests.commands.projects import command, run, run_in, succeeded, write_ensemble
 from tests.files import write_files
 from tests.running import running
 from triton_ensembles.building.places import Places
@@ -29,8 +29,7 @@ def project(tmp_path: Path) -> Path:
     write_files(tmp_path, {"ensembles/doubler/ensemble.toml": RECIPE, "own.yml": packages})
     model = tmp_path / "ensembles" / "doubler" / "double" / "1" / "model.py"
     model.write_text("import toolz\n" + model.read_text())
-    built = run_in(tmp_path, "build")
-    assert built.exit_code == 0, built.output
+    succeeded(run_in(tmp_path, "build"))
     write_files(tmp_path / "build", {"store/0/old/large.bin": bytes(3_000_000), "downloads/1": bytes(2_000_000)})
     return tmp_path
 

@@ -72,18 +72,3 @@ def test_an_archive_for_the_python_of_the_old_image(models: Path) -> None:
     (models / "manifest.json").write_text(json.dumps({"python": "3.10"}))
     archive = pack(models, models.parent / "six.tar.gz")
     assert "archive-python" in rules(run("upgrade", "--from", "24.09", "--to", "26.05", "--format", "sarif", archive))
-
-
-@pytest.mark.parametrize(
-    ("words", "refusal"),
-    [
-        (("--from", "26.05", "--to", "24.09"), "--to 24.09 is not newer than --from 26.05: check --image 24.09 finds"),
-        (("--from", "24.09", "--to", "24.09"), "--to 24.09 is not newer"),
-        (("--from", "24.09", "--to", "mine:1.0"), "mine:1.0 names no release of Triton"),
-        (("--from", "24.99", "--to", "26.05"), "'24.99' does not name a known release"),
-        (("--to", "26.05"), "Missing option '--from'"),
-    ],
-)
-def test_wrong_usage_is_refused(models: Path, words: tuple[str, ...], refusal: str) -> None:
-    result = run("upgrade", *words, models)
-    assert result.exit_code == 2 and refusal in " ".join(result.output.split())

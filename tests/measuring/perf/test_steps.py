@@ -12,6 +12,7 @@ import tritonclient.http as http
 
 from checkout import ENSEMBLES
 from tests import chain
+from tests.commands.projects import run_in, succeeded
 from tests.ensembles.clients import infer
 from tests.processes import wait_until
 from tests.running import serving
@@ -20,12 +21,8 @@ from triton_ensembles.measuring.perf.analyzer import run_analyzer
 from triton_ensembles.measuring.perf.fused_steps import fused_counters, planned_steps
 from triton_ensembles.measuring.perf.inputs import UserInputs, inputs_for
 from triton_ensembles.measuring.perf.steps import Counters, composing_models, read_counters, step_times
-from triton_ensembles.measuring.perf.sweep import Load, measure
-from triton_ensembles.measuring.perf.sweep_report import tables
 from triton_ensembles.project.examples.folder import read_examples
-from triton_ensembles.project.examples.place import examples_folder
 from triton_ensembles.server.home import find_home
-from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.triton_server import TritonServer
 
 SERVED = ("bert_trt",)
@@ -92,13 +89,13 @@ def test_every_request_is_counted_in_every_step(fused_chain: Built) -> None:
     assert sum(step.compute_ms for step in times) <= own.average_ms("compute_infer")
 
 
-def test_a_sweep_shows_the_time_by_step_and_the_one_queue(fused_chain: Built, tmp_path: Path) -> None:
-    """What a fused step has not is empty, and not zero."""
-    examples = examples_folder(fused_chain.archive.parents[2] / "ensembles" / chain.NAME).parent
-    models = {chain.NAME: (fused_chain.repository, examples)}
-    server = TritonServer([fused_chain.repository], completes=False, reach=Reach.SECRET)
-    (report,) = measure(models, Load((1, 4), 1.5), server, output=tmp_path, progress=print)
-    facts = json.loads((tmp_path / "chain.json").read_text())
+def test_perf_shows_the_time_by_step_and_the_one_queue_in_a_folder_of_its_own(fused_chain: Built) -> None:
+    """What a fused step has not is empty, and not zero. The report of one form does not replace that of the other."""
+    project = fused_chain.archive.parents[2]
+    done = succeeded(run_in(project, "perf", "--target", "fused", "--concurrency", "1,4", "--seconds", "1.5"))
+    reports = project / "reports" / "perf"
+    assert not (reports / "chain.json").exists()
+    facts = json.loads((reports / "fused" / "chain.json").read_text())
     assert facts["target"] == "fused"
     for point in facts["points"]:
         assert [step["step"] for step in point["steps"]] == chain.STEPS
@@ -114,13 +111,13 @@ def test_a_sweep_shows_the_time_by_step_and_the_one_queue(fused_chain: Built, tm
     assert [step["batch"] for step in alone["steps"]] == [1, 1]
     # Three wait while one is answered, and are answered together.
     assert all(step["batch"] > 1 for step in together["steps"])
-    with (tmp_path / "chain.csv").open(newline="") as stream:
+    with (reports / "fused" / "chain.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     for row in rows:
         assert row["first.queue_ms"] == row["second.compute_output_ms"] == ""
         assert float(row["second.compute_infer_ms"]) >= chain.SLEEPS_MS["second"]
         assert float(row["queue_ms"]) >= 0
-    by_step = tables(report).partition("by step")[2].splitlines()
+    by_step = done.output.partition("by step")[2].splitlines()
     assert by_step[1].split() == ["concurrency", "queue", "first", "second"]
     assert "+" not in by_step[2]
-    assert (tmp_path / "chain.png").stat().st_size > 10_000
+    assert (reports / "fused" / "chain.png").stat().st_size > 10_000
