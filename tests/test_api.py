@@ -1,21 +1,14 @@
 """The functions for import refuse wrong arguments as the command line does: with an error and its cure."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.chain import NAME, write_chain
-from tests.files import edit
+from tests.files import write_files
+from tests.hosting.archives import CALL, ensemble, model
 from triton_ensembles import EnsembleError, build, check, clone, diff, graph, measure, read_recipe
-
-_CALL = """\
-        request = pb_utils.InferenceRequest(
-            model_name="helper", requested_output_names=["Y"], inputs=[pb_utils.Tensor("X", x)]
-        )
-        x = pb_utils.get_output_tensor_by_name(request.exec(), "Y").as_numpy()
-"""
 
 
 @pytest.mark.parametrize(
@@ -52,11 +45,8 @@ def test_a_wrong_argument_is_an_error_with_its_cure(
 
 def test_an_archive_is_checked_and_built_for_the_mode_that_it_is_for(tmp_path: Path) -> None:
     """Otherwise what only a single-model endpoint takes cannot be built from a script."""
-    write_chain(tmp_path)
-    folder = tmp_path / "ensembles" / NAME
-    shutil.copytree(folder / "second", folder / "helper")
-    code = folder / "second" / "1" / "model.py"
-    edit(code, "        return pb_utils", f"{_CALL}        return pb_utils")
+    files = ensemble("ensemble", "first", "second") | model("first") | model("second", execute=CALL) | model("helper")
+    folder = write_files(tmp_path / "ensembles" / NAME, files | {"ensemble.toml": 'description = "d"\n'})
     assert [fault.rule for fault in check(folder).faults if fault.severity == "error"] == ["sagemaker-bls"]
     assert not check(folder, single=True).errors
     with pytest.raises(EnsembleError, match="sagemaker-bls"):

@@ -7,15 +7,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from moto import mock_aws
 
+from tests.commands import projects
 from tests.files import write_files
 from tests.hosting.archives import CONFIG, model
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.commands.undeploy import undeploy
+from triton_ensembles.deploy import sagemaker_endpoint
 from triton_ensembles.deploy.archives import Archive, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
@@ -40,19 +40,22 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
 
 @pytest.fixture
 def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Runs a command as people do: three exported variables, and nothing else that tells where it runs. In the end the
-    endpoint that the module NAMEs is removed, unless all that was run was refused."""
-    export(local, monkeypatch)
+    """Runs a command as people do: with the variables that the local endpoint prints, and nothing else that tells where
+    it runs. In the end the endpoint that the module NAMEs is removed, unless all that was run was refused."""
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment(local.url, "us-east-1").items():
+        monkeypatch.setenv(name, value)
     codes = set()
 
-    def call(command: click.Command, *arguments: str | Path) -> Result:
-        result = CliRunner().invoke(command, list(map(str, arguments)))
+    def call(*words: str | Path) -> Result:
+        result = projects.run(*words)
         codes.add(result.exit_code)
         return result
 
     yield call
     if 0 in codes:
-        call(undeploy, *request.module.NAME)
+        call("undeploy", *request.module.NAME)
 
 
 @pytest.fixture
@@ -71,20 +74,17 @@ def make_archive(tmp_path: Path) -> MakeArchive:
 
 
 @pytest.fixture
+def archive(make_archive: MakeArchive) -> Archive:
+    return make_archive("echo")
+
+
+@pytest.fixture
 def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-
-
-def export(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the variables that the local endpoint prints, and nothing else that tells where commands run."""
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment(local.url, "us-east-1").items():
-        monkeypatch.setenv(name, value)
 
 
 def container(local: LocalEndpoint) -> dict[str, Any]:
@@ -95,8 +95,9 @@ def container(local: LocalEndpoint) -> dict[str, Any]:
 
 
 @pytest.fixture
-def aws(credentials: None) -> Iterator[Aws]:
+def aws(credentials: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
     """S3, SageMaker's control plane and auto scaling, simulated by moto."""
+    monkeypatch.setattr(sagemaker_endpoint, "FIRST_PAUSE", 0.001)
     with mock_aws():
         yield Aws()
 

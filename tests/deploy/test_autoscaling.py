@@ -3,32 +3,28 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
+from tests.commands.projects import run
 from tests.deploy.conftest import DESIRED
-from triton_ensembles.deploy.autoscaling import Metric, ScalingPolicy, autoscale_endpoint, describe_scaling
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.deployment import deploy_endpoint
-from triton_ensembles.ground.errors import EnsembleError
+
+AUTOSCALE = ("autoscale", "--endpoint", "an-endpoint")
 
 
-def deployed(aws: Aws, instance: str) -> None:
-    deploy_endpoint(aws, replace(DESIRED, instance=instance), print, 60)
-
-
-def policies(aws: Aws) -> list[dict[str, Any]]:
-    return list(aws.scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"])
+def policy(aws: Aws) -> dict[str, Any]:
+    """The only one."""
+    (found,) = aws.scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
+    return dict(found)
 
 
 def test_a_policy_on_the_utilization_of_the_gpu(aws: Aws) -> None:
     """The endpoint gets exactly the policy that AWS's documentation asks for."""
-    deployed(aws, "ml.g4dn.xlarge")
-    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.GPU, 60, 1, 5), print)
-    (policy,) = policies(aws)
-    assert policy["ResourceId"] == "endpoint/an-endpoint/variant/AllTraffic"
-    assert policy["ScalableDimension"] == "sagemaker:variant:DesiredInstanceCount"
+    deploy_endpoint(aws, DESIRED, print, 60)
+    run(*AUTOSCALE, "--metric", "gpu", "--max", "5")
+    assert policy(aws)["ResourceId"] == "endpoint/an-endpoint/variant/AllTraffic"
+    assert policy(aws)["ScalableDimension"] == "sagemaker:variant:DesiredInstanceCount"
     names = {"Endpoint": "an-endpoint", "Variant": "AllTraffic"}
-    assert policy["TargetTrackingScalingPolicyConfiguration"] == {
+    assert policy(aws)["TargetTrackingScalingPolicyConfiguration"] == {
         "TargetValue": 60.0,
         "CustomizedMetricSpecification": {
             "MetricName": "GPUUtilization",
@@ -44,29 +40,19 @@ def test_a_policy_on_the_utilization_of_the_gpu(aws: Aws) -> None:
     assert (registered["MinCapacity"], registered["MaxCapacity"]) == (1, 5)
 
 
-def test_a_second_policy_replaces_the_first(aws: Aws) -> None:
-    """Otherwise the endpoint would scale by the larger of the two."""
-    deployed(aws, "ml.c5.xlarge")
-    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), print)
-    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 90, 2, 4, 300, 30), print)
-    (policy,) = policies(aws)
-    assert policy["TargetTrackingScalingPolicyConfiguration"] == {
+def test_a_second_policy_replaces_the_first_and_one_that_could_never_scale_is_refused(aws: Aws) -> None:
+    """Otherwise the endpoint would scale by the larger of the two, or by a metric that is never reported."""
+    assert "does not exist; deploy it first" in run(*AUTOSCALE, "--target-value", "70").stderr
+    deploy_endpoint(aws, replace(DESIRED, instance="ml.c5.xlarge"), print, 60)
+    assert "ml.c5.xlarge has no GPU" in run(*AUTOSCALE, "--metric", "gpu").stderr
+    run(*AUTOSCALE, "--target-value", "70")
+    cooldowns = ("--scale-in-cooldown", "300", "--scale-out-cooldown", "30")
+    run(*AUTOSCALE, "--target-value", "90", "--min", "2", "--max", "4", *cooldowns)
+    assert policy(aws)["TargetTrackingScalingPolicyConfiguration"] == {
         "TargetValue": 90.0,
         "PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"},
         "ScaleInCooldown": 300,
         "ScaleOutCooldown": 30,
     }
-    assert describe_scaling(aws, "an-endpoint", "AllTraffic") == [
-        "2 to 4 instances",
-        "an-endpoint-target-tracking: SageMakerVariantInvocationsPerInstance at 90, cooldown 300 s in, 30 s out",
-    ]
-
-
-def test_a_gpu_policy_is_refused_for_an_instance_without_gpu(aws: Aws) -> None:
-    """Otherwise the metric would never be reported and the endpoint never scale."""
-    with pytest.raises(EnsembleError, match="does not exist; deploy it first"):
-        autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), print)
-    deployed(aws, "ml.c5.xlarge")
-    with pytest.raises(EnsembleError, match=r"ml\.c5\.xlarge has no GPU"):
-        autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.GPU, 60, 1, 2), print)
-    assert policies(aws) == []
+    shown = run("status", "--endpoint", "an-endpoint").output
+    assert "2 to 4 instances" in shown and "at 90, cooldown 300 s in, 30 s out" in shown

@@ -7,10 +7,8 @@ import pytest
 
 from checkout import ROOT
 from triton_ensembles.deploy.image import image_uri
-from triton_ensembles.deploy.placement import INSTANCES, RELEASES
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.releases import instance_of, releases
-from triton_ensembles.triton.targets import NAMES
+from triton_ensembles.triton.releases import releases
 
 
 @pytest.mark.parametrize(
@@ -62,19 +60,3 @@ def test_the_table_has_one_account_for_each_region_and_release() -> None:
     pairs = [(row["region"], release) for row in rows for release in row["releases"].split()]
     assert len(pairs) == len(set(pairs))
     assert all(releases()[release].sagemaker == "yes" for _, release in pairs), "the two tables contradict each other"
-
-
-def test_the_page_of_targets_divides_memory_by_price() -> None:
-    """People choose by this column; and the default for fused archives is one of its rows."""
-    page = (ROOT / "docs" / "targets.md").read_text()
-    rows = re.findall(r"^\| (ml\.\S+).*? \| \d+ \| (\d+) \| ([\d.]+) \| (\d+) \|$", page, re.MULTILINE)
-    assert INSTANCES["fused"] in [name for name, *_ in rows]
-    assert [int(ratio) for *_, ratio in rows] == [round(int(size) / float(price)) for _, size, price, _ in rows]
-    assert all(instance_of(name) for name, *_ in rows)
-
-
-def test_every_target_has_a_default() -> None:
-    """Otherwise deploy ends in a traceback for the new one."""
-    assert set(INSTANCES) == set(NAMES)
-    assert all(instance_of(instance) for instance in INSTANCES.values())
-    assert all(image_uri(release, "us-east-1", INSTANCES[target]) for target, release in RELEASES.items())

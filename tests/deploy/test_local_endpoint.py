@@ -4,22 +4,21 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from checkout import ROOT
-from tests.deploy.conftest import ROLE, MakeArchive, Run, container
+from tests.commands.projects import succeeded
+from tests.deploy.conftest import DESIRED, ROLE, MakeArchive, Run, container
 from tests.hosting.archives import body
 from triton_ensembles.building.built import Built
-from triton_ensembles.commands.deploy import deploy
-from triton_ensembles.commands.invoke import invoke
-from triton_ensembles.commands.status import status
-from triton_ensembles.commands.undeploy import undeploy
-from triton_ensembles.commands.upload import upload
 from triton_ensembles.deploy.archives import Archive
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.deployment import deploy_endpoint
+from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.ground.errors import EnsembleError
 
 NAME = ("--endpoint", "rehearsal")
 DEPLOY = (*NAME, "--role", ROLE)
@@ -44,34 +43,31 @@ def test_all_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, b
     random = [each.name for each in built.values() if each.manifest["weights"] == "random"]
     allow = ["--allow-random"] if random else []
     if random:
-        assert "RANDOM WEIGHTS" in str(run(upload, *NAME).exception)
-    assert run(upload, *NAME, *allow).exit_code == 0
-    deployed = run(deploy, *DEPLOY, *allow)
-    assert deployed.exit_code == 0, f"{deployed.output}{deployed.exception}"
+        assert "RANDOM WEIGHTS" in run("upload", *NAME).output
+    assert run("upload", *NAME, *allow).exit_code == 0
+    deployed = succeeded(run("deploy", *DEPLOY, *allow))
     assert "cost: USD" in deployed.output
     # The configs are complete; completing them again takes a second for each Python step.
     assert container(local)["Environment"]["SAGEMAKER_TRITON_ADDITIONAL_ARGS"] == "--disable-auto-complete-config"
 
-    asked = run(invoke, *NAME)
-    assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
+    asked = succeeded(run("invoke", *NAME))
     assert re.search(r"finaloutput FP32 \[4, 384\]\n +cosine .*\n +1\.000  A cat sleeps", asked.output)
     assert re.search(r"OUTPUT BYTES \[1, 3\]\n +0\.\d+ +\d+ ", asked.output)
     assert re.search(r"OUTPUT__0 BYTES \[1, 3\]\n +\d+\.\d+ +\d+ ", asked.output)
-    warm = run(invoke, "bert_trt", *NAME, "--text", "one", "--text", "one")
+    warm = run("invoke", "bert_trt", *NAME, "--text", "one", "--text", "one")
     assert re.search(r"2 texts in \d+ ms\n.*\n.*\n +1\.000  one\n +1\.000  one", warm.output)
 
-    shown = run(status, *NAME)
+    shown = run("status", *NAME)
     assert shown.exit_code == 0
     assert "rehearsal: InService" in shown.output
     assert ("RANDOM WEIGHTS" in shown.output) == bool(random)
-    assert run(undeploy, *NAME).exit_code == 0
+    assert run("undeploy", *NAME).exit_code == 0
     assert nothing_left(local)
 
 
 @pytest.fixture
-def uploaded(run: Run, make_archive: MakeArchive) -> Archive:
-    archive = make_archive("echo")
-    assert run(upload, archive.path, *NAME).exit_code == 0
+def uploaded(run: Run, archive: Archive) -> Archive:
+    assert run("upload", archive.path, *NAME).exit_code == 0
     return archive
 
 
@@ -80,29 +76,46 @@ BROKEN = ("--env", "SAGEMAKER_TRITON_ADDITIONAL_ARGS=--no-such-flag")
 
 def test_an_endpoint_that_cannot_start_leaves_nothing(run: Run, local: LocalEndpoint, uploaded: Archive) -> None:
     """Otherwise it would go on costing money on AWS."""
-    result = run(deploy, uploaded.path, *DEPLOY, *BROKEN)
-    assert isinstance(result.exception, EnsembleError)
-    assert "did not get into service: The container did not pass the ping health check" in str(result.exception)
+    result = run("deploy", uploaded.path, *DEPLOY, *BROKEN)
+    assert result.exit_code == 1
+    assert "did not get into service: The container did not pass the ping health check" in result.output
     client = local.client("sagemaker")
     assert client.list_endpoints()["Endpoints"] == client.list_endpoint_configs()["EndpointConfigs"] == []
     assert client.list_models()["Models"] == []
+
+
+@pytest.mark.usefixtures("run")
+def test_ctrl_c_while_it_is_created_waits_and_deletes_it(local: LocalEndpoint) -> None:
+    """SageMaker refuses to delete what is being created; giving up would leave it running and costing money."""
+    said: list[str] = []
+
+    def interrupt(line: str) -> None:
+        said.append(line)
+        if "Creating" in line and said.count(line) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        deploy_endpoint(Aws(), replace(DESIRED, image=PIP_SERVER), interrupt, 60)
+    assert said.count("an-endpoint: Creating (0 s)") == 2 and "rolling back: deleting the endpoint an-endpoint" in said
+    assert nothing_left(local)
 
 
 def test_a_new_archive_needs_no_new_endpoint_and_errors_are_shown(
     run: Run, uploaded: Archive, make_archive: MakeArchive, tmp_path: Path
 ) -> None:
     """Triton's own words for a wrong request, SageMaker's for an archive that does not exist."""
-    run(deploy, uploaded.path, *DEPLOY)
+    run("deploy", uploaded.path, *DEPLOY)
     second = make_archive("second")
-    run(upload, second.path, *NAME)
-    asked = run(invoke, second.path, *NAME, "--body", request(tmp_path, 7))
-    assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
+    run("upload", second.path, *NAME)
+    succeeded(run("invoke", second.path, *NAME, "--body", request(tmp_path, 7)))
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"inputs": []}')
-    refused = run(invoke, uploaded.key, *NAME, "--body", wrong)
-    assert re.search(r"answered 400: .*expected 1 inputs but got 0", str(refused.exception)), refused.exception
-    missing = run(invoke, "no-such.tar.gz", *NAME, "--body", wrong)
-    assert "ValidationError: Failed to download model data" in str(missing.exception)
+    refused = run("invoke", uploaded.key, *NAME, "--body", wrong)
+    assert re.search(r"answered 400: .*expected 1 inputs but got 0.*; the endpoint's log .*: file:", refused.output), (
+        refused
+    )
+    missing = run("invoke", "no-such.tar.gz", *NAME, "--body", wrong)
+    assert "ValidationError: Failed to download model data" in missing.output
 
 
 @pytest.mark.slow

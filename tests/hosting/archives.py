@@ -46,6 +46,12 @@ class TritonPythonModel:
 """
 
 
+CALL = """request = pb_utils.InferenceRequest(model_name="helper", requested_output_names=["Y"],
+                inputs=[pb_utils.Tensor("X", x)])
+            x = pb_utils.get_output_tensor_by_name(request.exec(), "Y").as_numpy()"""
+"""For ``execute``: what the model ``helper`` makes of X."""
+
+
 def model_py(initialize: str = "pass", execute: str = "pass", finalize: str = "pass") -> str:
     """A model.py that gives X back as Y, after running the lines of Python given."""
     return _MODEL.format(initialize=initialize, execute=execute, finalize=finalize)

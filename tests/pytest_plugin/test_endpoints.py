@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from tests.files import write_files
-from tests.hosting.archives import model, packed
+from tests.hosting.archives import CALL, model, packed
 from tests.pytest_plugin.conftest import Run
 
 _ASK = """
@@ -121,11 +121,8 @@ def test_no_test_sees_what_another_has_created_or_what_the_user_has_of_aws(proje
 
 def test_a_single_model_endpoint(project: Path, run: Run) -> None:
     """Of a repository that a multi-model endpoint cannot serve: a model that calls another, and no ensemble."""
-    call = """request = pb_utils.InferenceRequest(model_name="helper", requested_output_names=["Y"],
-                inputs=[pb_utils.Tensor("X", x)])
-            x = pb_utils.get_output_tensor_by_name(request.exec(), "Y").as_numpy()"""
     helper = model("helper", execute="x = x * 10")
-    write_files(project / "calling", model("caller", execute=call) | helper)
+    write_files(project / "calling", model("caller", execute=CALL) | helper)
     (project / "pair.tar.gz").write_bytes(packed(model("a") | model("b")))
     code = """
         def test_it_answers_without_a_target_model(sagemaker_endpoint):

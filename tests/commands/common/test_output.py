@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.conftest import Run
 from tests.commands.projects import run_in, write_ensemble, write_faulty
-from triton_ensembles.commands.invoke import invoke
-from triton_ensembles.commands.status import status
-from triton_ensembles.commands.upload import upload
-from triton_ensembles.deploy.archives import Archive
 
 
 @pytest.fixture
@@ -88,25 +83,8 @@ def test_a_bad_ensemble_does_not_end_a_comparison(project: Path) -> None:
     assert any(line.startswith("+whole/1/plan.json") for line in compared["ensembles"][-1]["diff"])
 
 
-def test_the_keys_of_upload_and_status(run: Run, archive: Archive) -> None:
-    uploaded = json.loads(run(upload, archive.path, "--format", "json").stdout)
-    assert uploaded["uploaded"] == 1
-    (one,) = uploaded["archives"]
-    assert one["key"] == archive.key and sorted(one) == ["key", "name", "sha256", "size", "weights"]
-    shown = json.loads(run(status, "--format", "json").stdout)
-    assert shown == {"endpoint": "triton-ensembles", "in_service": False, "lines": ["triton-ensembles: does not exist"]}
-
-
 def test_a_command_that_fails_as_a_whole_prints_one_document_too(project: Path) -> None:
     """Otherwise a script that reads JSON sees nothing, and must read the words on stderr."""
     assert "there is no ensemble 'nope'" in document(project, "build", "nope")["error"]
     assert "both targets are cpu" in document(project, "diff", "cpu", "cpu")["error"]
     assert "not TOML" in document(project, "build", "unread")["failed"][0]["error"]
-
-
-def test_a_model_that_does_not_answer_does_not_stop_the_others(run: Run) -> None:
-    asked = run(invoke, "one", "two", "--format", "json")
-    assert asked.exit_code == 1
-    shown = json.loads(asked.stdout)
-    assert shown["answers"] == [] and [each["model"] for each in shown["failed"]] == ["one", "two"]
-    assert "2 of 2 models did not answer" in str(asked.exception)
