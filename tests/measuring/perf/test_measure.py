@@ -1,6 +1,5 @@
 """Short sweeps of the real ensembles on the real server."""
 
-import contextlib
 import csv
 import json
 import os
@@ -16,6 +15,7 @@ from checkout import ENSEMBLES
 from tests.hosting import archives
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.measuring.perf.inputs import UserInputs
 from triton_ensembles.measuring.perf.sweep import Load, measure
 from triton_ensembles.measuring.perf.sweep_report import Report, tables
@@ -27,7 +27,6 @@ STEPS = {
     folder.name: [step.model_name for step in read_config(folder / "ensemble" / CONFIG).ensemble_scheduling.step]
     for folder in choose(ENSEMBLES, ("bert_trt", "dali_inception"))
 }
-PROGRAMS = {"tritonserver", "perf_analyzer"}
 
 
 def measured(built: dict[str, Built], output: Path, load: Load, *names: str, progress: Any = print) -> list[Report]:
@@ -104,24 +103,15 @@ def test_an_ensemble_that_refuses_requests_is_an_error(built: dict[str, Built], 
 @pytest.mark.slow
 def test_a_server_that_ends_under_load_is_reported(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise users see a closed socket and search their network for the fault."""
-    others = _names(os.getpid())  # the suite's own server may be up
+    others = descendants(os.getpid())  # the suite's own server may be up
 
     def end_the_server(line: str) -> None:
         if "sending" in line:
-            (server,) = (pid for pid, name in _names(os.getpid()).items() - others.items() if name == "tritonserver")
+            new = [pid for pid in descendants(os.getpid()) if pid not in others]
+            (server,) = (pid for pid in new if command_line(pid).split(" ")[0].endswith("/tritonserver"))
             os.kill(server, signal.SIGTERM)  # after SIGKILL its stubs and shared memory would remain
             os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
 
     with pytest.raises(EnsembleError, match="tritonserver ended on its own under load of bert_trt"):
         measured(built, tmp_path / "out", Load((1,)), "bert_trt", progress=end_the_server)
     assert not (tmp_path / "out").exists()
-
-
-def _names(parent: int) -> dict[int, str]:
-    """The children of a process, and the names of their programs."""
-    found = {}
-    for file in Path(f"/proc/{parent}/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # threads and processes end at any moment
-            for pid in file.read_text().split():
-                found[int(pid)] = Path(f"/proc/{pid}/comm").read_text().strip()
-    return found

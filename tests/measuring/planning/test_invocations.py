@@ -7,7 +7,6 @@ import pytest
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.measuring.planning.invocations import read_invocations
-from triton_ensembles.measuring.planning.traffic import zipf
 
 
 def csv_of(rows: list[str], folder: Path, header: str = "time,model") -> Path:
@@ -73,8 +72,3 @@ def test_a_hole_in_a_line_is_refused_with_its_line(tmp_path: Path, broken: str, 
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path, lines: list[str], header: str, message: str) -> None:
     with pytest.raises(EnsembleError, match=message):
         read_invocations(csv_of(lines, tmp_path, header))
-
-
-def test_an_exponent_of_zero_is_uniform() -> None:
-    assert zipf(3, 1.0, 11.0).rates == pytest.approx([6.0, 3.0, 2.0])
-    assert zipf(4, 0.0, 2.0).rates == pytest.approx([0.5] * 4)

@@ -10,8 +10,6 @@ from tests.measuring.planning.synthetic import MIB, profile
 from triton_ensembles.measuring.planning.demand import memory_of
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.prediction import Prediction
-from triton_ensembles.measuring.planning.simulated_instance import SimulatedInstance
-from triton_ensembles.measuring.planning.simulated_model import SimulatedModel
 from triton_ensembles.measuring.planning.simulation import Simulated, divide, simulate
 from triton_ensembles.measuring.planning.traffic import Recorded, Traffic, drawn, sample, zipf
 from triton_ensembles.measuring.planning.workload import Shares, workload
@@ -214,11 +212,3 @@ def test_a_host_has_its_models_however_busy_it_is() -> None:
     assert found.prediction.fetches * 4_000 == 200
     shares = np.bincount(divide(20_000, 4)) / 20_000
     assert shares.max() > 1.1 * shares.min()
-
-
-def test_an_instance_keeps_what_was_used_last() -> None:
-    demand = workload([(profile(), 1.0)], zipf(3, 0, 1), Host("x", 1, GIB)).demands[0]
-    instance = SimulatedInstance([demand], 0.0, Host("x", 1, 600 * MIB, disk_bytes=250 * MIB))
-    for index in range(3):
-        instance.preload(SimulatedModel(index, 0, demand), -float(index))
-    assert [each.state.value for each in instance.models.values()] == ["loaded", "loaded"]  # 100 MiB each on the disk

@@ -1,6 +1,7 @@
 """Settings in the text of a config.pbtxt and of an ensemble.toml, and candidates as such edited files."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,13 +50,6 @@ def test_only_the_value_in_a_config_changes(text: str, field: FieldPath, value: 
     assert edit_config(text, Path("config.pbtxt"), {field: value}) == text.replace(old, new)
 
 
-def test_a_model_with_another_scheduler_is_refused() -> None:
-    """Otherwise the new scheduler silently replaces that of the model."""
-    text = "sequence_batching { oldest { } }"
-    with pytest.raises(EnsembleError, match=rf"config.pbtxt: dynamic_batching.{QUEUE} cannot be set"):
-        edit_config(text, Path("config.pbtxt"), {DELAY: 5})
-
-
 INSTANCES = ("engines", "a", "instances")
 
 RECIPES = [
@@ -84,16 +78,24 @@ def test_keys_that_are_not_words_are_quoted() -> None:
     assert edited == '[parameters."a.b"]\n"x y" = "1"\nz = "2"\n'
 
 
-def test_what_cannot_be_edited_is_refused() -> None:
-    """Otherwise --write would break the recipe."""
-    reason = "ensemble.toml: engines.a.instances cannot be set to 2 in this text; write"
-    with pytest.raises(EnsembleError, match=reason):
-        edit_recipe("engines = 1\n", Path("ensemble.toml"), {INSTANCES: 2})
+@pytest.mark.parametrize(
+    ("edit", "text", "values", "words"),
+    [
+        (edit_config, "sequence_batching { oldest { } }", {DELAY: 5}, f"dynamic_batching.{QUEUE} cannot be set"),
+        (edit_recipe, "engines = 1\n", {INSTANCES: 2}, "engines.a.instances cannot be set to 2 in this text; write"),
+    ],
+)
+def test_what_cannot_be_edited_is_refused(edit: Any, text: str, values: dict[Any, Any], words: str) -> None:
+    """Otherwise --write would break the recipe, or replace the scheduler of a model without a word."""
+    with pytest.raises(EnsembleError, match=f"a.file: {words}"):
+        edit(text, Path("a.file"), values)
 
 
-def of_project(name: str, target: str = "cpu", cores: int = 4, p99_ms: float | None = None) -> tuple[Files, Knobs]:
+def of_project(
+    name: str, target: str = "cpu", p99_ms: float | None = None, lower_precision: bool = True
+) -> tuple[Files, Knobs]:
     plan = plan_build(ENSEMBLES / name, CPU if target == "cpu" else fused(), ROOT)
-    knobs = Knobs(plan, cores, p99_ms, lower_precision=True)
+    knobs = Knobs(plan, 4, p99_ms, lower_precision=lower_precision)
     return Files(plan, knobs.settings), knobs
 
 
@@ -128,15 +130,11 @@ def test_the_space_follows_from_the_ensemble() -> None:
     assert values["dali.threads"] == (1, 2, 3, 4)
     assert "tensorflow fp32" in values["inception_graphdef.engine"]
 
+    _, knobs = of_project("bert_trt", lower_precision=False)  # there are no answers to compare
+    assert values_of(knobs)["bert-trt.engine"] == ("onnxruntime fp32", "openvino fp32")
+
     _, knobs = of_project("bert_trt", "fused")
     assert [name.partition(".")[2] for name in values_of(knobs)] == ["engine", "instances", "threads", "queue_delay_us"]
-
-
-def test_bf16_needs_answers_to_compare() -> None:
-    """Otherwise a precision is chosen that nobody has compared with anything."""
-    plan = plan_build(ENSEMBLES / "bert_trt", CPU, ROOT)
-    values = values_of(Knobs(plan, 2, None, lower_precision=False))
-    assert values["bert-trt.engine"] == ("onnxruntime fp32", "openvino fp32")
 
 
 @pytest.mark.parametrize(
@@ -174,39 +172,23 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "ensembles" / NAME
 
 
-@pytest.fixture
-def chain(folder: Path, tmp_path: Path) -> tuple[Path, Files, Candidate]:
-    """The folder of an ensemble, its files, and a candidate that changes two of them."""
-    (folder / "second" / "config.pbtxt").chmod(0o640)
+def test_both_files_are_written_or_none_if_one_has_changed_meanwhile(folder: Path, tmp_path: Path) -> None:
+    """Otherwise half of what was measured is deployed, or ten minutes of somebody's editing are lost."""
+    first, second = (folder / step / "config.pbtxt" for step in ("first", "second"))
+    second.chmod(0o640)
     files, knobs = of_chain(tmp_path)
-    return folder, files, candidate(knobs, {"first.instances": 2, "second.queue_delay_us": 100})
-
-
-def configs(folder: Path) -> list[str]:
-    return [(folder / step / "config.pbtxt").read_text() for step in ("first", "second")]
-
-
-def test_both_files_are_written(chain: tuple[Path, Files, Candidate]) -> None:
-    """Otherwise half of what was measured is deployed."""
-    folder, files, changed = chain
-    before = configs(folder)
-    assert files.write(changed) == [folder / "first" / "config.pbtxt", folder / "second" / "config.pbtxt"]
-    assert configs(folder) == [
-        before[0].replace("count: 1", "count: 2"),
-        before[1].replace("dynamic_batching { }", "dynamic_batching { max_queue_delay_microseconds: 100 }"),
-    ]
-    assert (folder / "second" / "config.pbtxt").stat().st_mode & 0o777 == 0o640
-
-
-def test_a_file_that_changed_meanwhile_is_not_overwritten(chain: tuple[Path, Files, Candidate]) -> None:
-    """Otherwise ten minutes of somebody's editing are lost."""
-    folder, files, changed = chain
-    config = folder / "second" / "config.pbtxt"
-    config.write_text(f"{config.read_text()}# new\n")
-    before = configs(folder)
+    changed = candidate(knobs, {"first.instances": 2, "second.queue_delay_us": 100})
+    before = first.read_text(), second.read_text()
+    second.write_text(f"{before[1]}# new\n")
     with pytest.raises(EnsembleError, match="this file has changed since tune began; run tune once more"):
         files.write(changed)
-    assert configs(folder) == before
+    assert (first.read_text(), second.read_text()) == (before[0], f"{before[1]}# new\n")
+    second.write_text(before[1])
+    assert files.write(changed) == [first, second]
+    assert first.read_text() == before[0].replace("count: 1", "count: 2")
+    delayed = "dynamic_batching { max_queue_delay_microseconds: 100 }"
+    assert second.read_text() == before[1].replace("dynamic_batching { }", delayed)
+    assert second.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_step_without_instance_group_gets_one_and_one_with_several_keeps_them(folder: Path, tmp_path: Path) -> None:

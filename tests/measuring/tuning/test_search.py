@@ -92,10 +92,16 @@ def search(bench: SyntheticBench, goal: Goal, minutes: float = 60, most: int = 6
 
 @pytest.mark.parametrize("goal", [Goal(p99_ms=100), Goal(throughput=350)], ids=str)
 def test_the_best_settings_are_found(goal: Goal) -> None:
-    """Otherwise somebody who tunes by hand is faster."""
-    outcome, _ = search(SyntheticBench(capacity), goal)
+    """Otherwise somebody who tunes by hand is faster, or a neighbor of the machine decides who wins, because the last
+    rounds do not come in turn, or the memory fills with models that nobody measures."""
+    bench = SyntheticBench(capacity)
+    outcome, _ = search(bench, goal)
     assert outcome.best.as_dict() == BEST and outcome.proven
     assert outcome.ended == "no change of a setting is better"
+    assert outcome.final is not None
+    rounds = len(outcome.final.rounds)
+    assert [candidate for candidate, _ in bench.measured[-2 * rounds :]] == [outcome.best, PRESENT] * rounds
+    assert bench.loaded == {PRESENT, outcome.best}
 
 
 def test_a_goal_out_of_reach_gives_what_comes_nearest() -> None:
@@ -163,16 +169,6 @@ def test_the_budget_is_kept(minutes: float, noise: float, seed: int, goal: Goal)
         assert outcome.final is not None and outcome.final.rounds
         assert outcome.final.gain > 1
         assert {candidate for candidate, _ in bench.measured[-2:]} == {PRESENT, outcome.best}
-
-
-def test_the_final_rounds_are_in_turn_and_what_lost_is_released() -> None:
-    """Otherwise a neighbor of the machine decides who wins, or the memory fills with models that nobody measures."""
-    bench = SyntheticBench(capacity)
-    outcome, _ = search(bench, Goal(p99_ms=100))
-    assert outcome.final is not None
-    count = 2 * len(outcome.final.rounds)
-    assert [candidate for candidate, _ in bench.measured[-count:]] == [outcome.best, PRESENT] * (count // 2)
-    assert bench.loaded == {PRESENT, outcome.best}
 
 
 NUMBERS = st.integers(1, 20).map(float)
