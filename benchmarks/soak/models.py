@@ -3,40 +3,19 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.configs import ON_CPU, in_a_row, tensors
+from tests.files import write_files
 from triton_ensembles.archive.write import write_archive
 
 VALUES = 4
-_TENSORS = """
-max_batch_size: 0
-input [ { name: "IN" data_type: TYPE_FP32 dims: [ 4 ] } ]
-output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 4 ] } ]
-"""
-_ENSEMBLE = """name: "{name}"
-platform: "ensemble"{tensors}
-ensemble_scheduling {{ step [ {{
-  model_name: "{name}.add"
-  model_version: -1
-  input_map {{ key: "IN" value: "IN" }}
-  output_map {{ key: "OUT" value: "OUT" }}
-}} ] }}
-"""
-_STEP = """name: "{name}.add"
-backend: "python"{tensors}
-instance_group [ {{ count: 1 kind: KIND_CPU }} ]
-"""
-_MODEL = """from pathlib import Path
-
-import numpy as np
-import triton_python_backend_utils as pb_utils
+_TENSORS = f"max_batch_size: 0\n{tensors(f'IN:FP32:{VALUES}', f'OUT:FP32:{VALUES}')}"
+_MODEL = """import triton_python_backend_utils as pb_utils
 
 
 class TritonPythonModel:
-    def initialize(self, args):
-        self._added = np.load(Path(__file__).with_name("added.npy"))
-
     def execute(self, requests):
         tensors = [pb_utils.get_input_tensor_by_name(request, "IN").as_numpy() for request in requests]
-        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", each + self._added)]) for each in tensors]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", each + ADDED)]) for each in tensors]
 """
 
 
@@ -46,15 +25,13 @@ def name_of(number: int) -> str:
 
 def write_models(count: int, folder: Path) -> Iterator[Path]:
     """The archives of ``count`` ensembles, one after the other. The one with number n adds n to a tensor of FP32[4]."""
-    import numpy as np
-
     for number in range(count):
-        name, tree = name_of(number), folder / name_of(number)
-        (tree / name / "1").mkdir(parents=True)
-        (tree / f"{name}.add" / "1").mkdir(parents=True)
-        (tree / name / "config.pbtxt").write_text(_ENSEMBLE.format(name=name, tensors=_TENSORS))
-        (tree / f"{name}.add" / "config.pbtxt").write_text(_STEP.format(name=name, tensors=_TENSORS))
-        (tree / f"{name}.add" / "1" / "model.py").write_text(_MODEL)
-        np.save(tree / f"{name}.add" / "1" / "added.npy", np.full(VALUES, number, np.float32))
-        write_archive(tree, folder / f"{name}.tar.gz")
+        name, step = name_of(number), f"{name_of(number)}.add"
+        files = {
+            f"{name}/1": None,
+            f"{name}/config.pbtxt": in_a_row(f"{step} IN OUT", taken="IN", written="OUT") + _TENSORS,
+            f"{step}/config.pbtxt": f'backend: "python"\n{_TENSORS}{ON_CPU}',
+            f"{step}/1/model.py": _MODEL.replace("ADDED", str(number)),
+        }
+        write_archive(write_files(folder / name, files), folder / f"{name}.tar.gz")
         yield folder / f"{name}.tar.gz"

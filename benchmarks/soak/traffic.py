@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.soak.models import VALUES
 from benchmarks.soak.subjects import Ask, NotReady, host_client
+from tests.processes import wait_until
 from triton_ensembles.measuring.planning.traffic import zipf
 
 EXPONENT = 1.1
@@ -138,16 +139,9 @@ def under_load(address: str, models: Iterator[int], count: int) -> Iterator[Traf
     """Have clients call all the while: 30 requests before what happens here, and 60 after it."""
     clients = host_clients(address, models, count)
     try:
-        _wait(clients.traffic, 30)
+        wait_until(lambda: clients.traffic.answered >= 30, _SECONDS)
         yield clients.traffic
-        _wait(clients.traffic, clients.traffic.answered + 60)
+        before = clients.traffic.answered
+        wait_until(lambda: clients.traffic.answered >= before + 60, _SECONDS)
     finally:
         clients.stop()
-
-
-def _wait(traffic: Traffic, answers: int) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while traffic.answered < answers:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{traffic.answered} answers: {traffic.failures}")
-        time.sleep(0.02)
