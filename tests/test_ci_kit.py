@@ -125,13 +125,3 @@ def test_the_workflows_of_the_page_are_yaml_and_name_what_exists() -> None:
     # YAML 1.1 reads the key "on" as true.
     assert set(pages[1]) == {True, "permissions", "jobs"}
     assert set(pages[1]["jobs"]["check"]["steps"][-1]["with"]) <= set(_ACTION["inputs"])
-
-
-def test_the_commands_of_the_page_exist() -> None:
-    """Otherwise what people copy from it is refused."""
-    command = main.get_command(click.Context(main), "check")
-    assert command is not None
-    known = {"--help", *(option for parameter in command.params for option in parameter.opts)}
-    text = _PAGE.read_text(encoding="utf-8")
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) <= known
-    assert text.count("triton-ensembles check ") >= 2

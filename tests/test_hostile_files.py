@@ -20,27 +20,6 @@ from triton_ensembles.ground.files import parse_json
 from triton_ensembles.project.location import find_project
 from triton_ensembles.triton.targets import CPU
 
-TOML = {
-    "lists in lists": f"a = {'[' * 100_000}",
-    "tables in tables": f"a = {'{a=' * 50_000}",
-    "a key of 100 000 parts": f"{'.'.join('a' * 100_000)} = 1",
-    "a number of 100 000 digits": f"a = {'9' * 100_000}",
-    "two megabytes": f"a = '{'x' * (2 << 20)}'",
-}
-
-
-@pytest.mark.parametrize("text", TOML.values(), ids=TOML)
-def test_a_pyproject_that_cannot_be_read_is_one_line(text: str, tmp_path: Path) -> None:
-    """Otherwise every command in a folder below it ends in a traceback, or takes gigabytes."""
-    write_chain(tmp_path)
-    (tmp_path / "pyproject.toml").write_text(f"[tool.triton-ensembles]\n{text}")
-    for command in ("list", "check"):
-        done = run_in(tmp_path, command)
-        assert done.exit_code == 2
-        (line,) = [line for line in done.stderr.splitlines() if line.lower().startswith("error: ")]
-        assert "pyproject.toml" in line
-
-
 ENDLESS = [os.mkfifo, lambda path: path.symlink_to("/dev/zero")]
 
 

@@ -1,14 +1,10 @@
-"""What the benchmark sends, and to which variants of the ensembles."""
+"""What the benchmark sends."""
 
 import io
-import tomllib
-from functools import partial
 
 from PIL import Image
 
 from benchmarks.loads import COUNT, IMAGES, TOKENS, Load, images_of, load_tokenizer, short_texts
-from benchmarks.variants import with_one_instance, with_precision, with_wheels
-from checkout import ENSEMBLES
 from triton_ensembles.building.built import Built
 
 
@@ -28,17 +24,3 @@ def test_images_have_the_sizes_that_the_page_states() -> None:
     sizes = [Image.open(io.BytesIO(image)).size for image in images_of(Load(IMAGES, 1, 1))]
     assert sizes == [(299, 299), (640, 640), (1280, 1280), (3000, 3000)] * 2
     assert [Image.open(io.BytesIO(image)).size for image in images_of(Load(IMAGES, 8, 1))] == [(1280, 1280)]
-
-
-def test_variants_change_one_option_of_a_recipe() -> None:
-    """Otherwise a variant measures what the ensemble itself has, or something that it is not called after."""
-    text = (ENSEMBLES / "bert_trt" / "ensemble.toml").read_text()
-    original = tomllib.loads(text)
-    for edit, table, change in (
-        (partial(with_precision, "bf16"), "engines", {"backend": "openvino", "precision": "bf16"}),
-        (with_one_instance, "engines", {"instances": 1}),
-        (with_wheels, "environments", {"kind": "wheels"}),
-    ):
-        (name,) = original[table]
-        assert tomllib.loads(edit(text)) == original | {table: {name: original[table][name] | change}}
-    assert with_precision("bf16", 'description = ""\n') == 'description = ""\n'

@@ -87,25 +87,16 @@ def test_type_checkers_of_users_see_the_types(tmp_path: Path) -> None:
     assert "[arg-type]" in lines[3]
 
 
-def test_the_unit_tests_of_their_page_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ["unit-tests.md", "pytest.md"])
+def test_the_tests_of_a_page_pass(page: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the project of the README's smallest ensemble."""
     type_smallest_ensemble(pytester.path)
-    for block in blocks_of(ROOT / "docs" / "unit-tests.md"):
-        (pytester.path / block.kind.removeprefix("python ")).write_text(block.text)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    plugin = ("-p", "triton_ensembles.pytest_plugin", "-p", "no:cacheprovider")
-    pytester.run(sys.executable, "-m", "pytest", *plugin).assert_outcomes(passed=4)
-
-
-def test_the_tests_of_the_page_about_pytest_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the project of the README's smallest ensemble."""
-    type_smallest_ensemble(pytester.path)
-    for block in blocks_of(ROOT / "docs" / "pytest.md"):
-        _, _, name = block.kind.partition(" ")
-        (pytester.path / name).write_text(block.text)
-    (pytester.path / "test_settings.py").write_text(
-        "def test_region(sagemaker_endpoint):\n    assert sagemaker_endpoint.region == 'eu-central-1'\n"
-    )
+    for block in blocks_of(ROOT / "docs" / page):
+        if name := block.kind.partition(" ")[2]:
+            (pytester.path / name).write_text(block.text)
+    if page == "pytest.md":
+        test = "def test_region(sagemaker_endpoint):\n    assert sagemaker_endpoint.region == 'eu-central-1'\n"
+        (pytester.path / "test_settings.py").write_text(test)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     plugin = ("-p", "triton_ensembles.pytest_plugin", "-p", "no:cacheprovider")
     pytester.run(sys.executable, "-m", "pytest", *plugin).assert_outcomes(passed=4)

@@ -24,17 +24,6 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 """
-SERVING = """
-import time
-from triton_ensembles.ground.processes import StopSignals
-with StopSignals() as signals:
-    signals.defer()
-    print("serving", flush=True)
-    while not signals.received:
-        time.sleep(0.01)
-    print("stopping")
-"""
-
 STARTING = """
 import os, signal, subprocess, time
 from triton_ensembles.ground.processes import StopSignals, uninterrupted
@@ -60,17 +49,6 @@ def test_only_the_first_signal_interrupts(number: int) -> None:
         for again in (signal.SIGINT, signal.SIGTERM):
             process.send_signal(again)
         assert process.communicate("go on\n")[0] == "clean\ninterrupted\n"
-        assert process.returncode == 0
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_deferred_signal_is_noted(number: int) -> None:
-    """Otherwise `serve` ends in the middle of its output."""
-    with running(sys.executable, "-c", SERVING, ignoring=signal.SIGINT) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "serving\n"
-        process.send_signal(number)
-        assert process.communicate()[0] == "stopping\n"
         assert process.returncode == 0
 
 
