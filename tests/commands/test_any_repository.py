@@ -18,7 +18,6 @@ from tests.repositories import pack, write_chain, write_ensemble, write_step
 from tests.running import lines_until, outcome, port_options, running
 from triton_ensembles.building.variants.written import clone
 from triton_ensembles.server.ports import Ports
-from triton_ensembles.triton.model_config import parse_config
 
 REQUEST = json.dumps({"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 10]}]})
 COMMAND = (sys.executable, "-m", "triton_ensembles")
@@ -133,13 +132,8 @@ def test_an_archive_without_a_manifest_is_cloned(folder: Path) -> None:
     succeeded(run(*words))
     assert "2 of them unchanged" in run(*words).output
     with tarfile.open(folder / "out" / "t_0001.tar.gz") as tar:
-        names = tar.getnames()
-        config = tar.extractfile("t_0001/config.pbtxt")
-        assert config is not None
-        steps = [step.model_name for step in parse_config(config.read().decode(), "x").ensemble_scheduling.step]
-    assert steps == ["t_0001.double", "t_0001.triple"]
-    assert {name.split("/")[0] for name in names} == {"t_0001", *steps}
-    assert run("check", "out").exit_code == 0
+        assert {name.split("/")[0] for name in tar.getnames()} == {"t_0001", "t_0001.double", "t_0001.triple"}
+    succeeded(run("check", "out"))  # it also finds a step that is called as before
 
 
 def test_a_single_model_at_the_root_keeps_its_place_in_a_clone(folder: Path, tmp_path: Path) -> None:

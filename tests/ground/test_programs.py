@@ -1,7 +1,8 @@
-"""Programs that are run to their end, whatever ends the wait for them."""
+"""Programs that are run to their end, whatever ends the wait for them, and pip beside other work."""
 
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -27,3 +28,9 @@ def test_ctrl_c_while_a_program_starts_ends_it(monkeypatch: pytest.MonkeyPatch) 
         signal.signal(signal.SIGINT, before)
     (process,) = begun
     assert process.returncode == -signal.SIGTERM
+
+
+def test_who_ran_pip_can_still_import_setuptools() -> None:
+    """Otherwise a notebook that has built an ensemble could not compile with torch any more: torch needs setuptools."""
+    code = "from triton_ensembles.ground.pip import run_pip; run_pip('--version'); import setuptools"
+    subprocess.run([sys.executable, "-c", code], check=True)
