@@ -15,9 +15,9 @@ from botocore.exceptions import ClientError
 from tests.endpoint.conftest import BUCKET, Deployer, in_service, page
 from tests.endpoint.test_metrics import samples
 from tests.host.gateway.repository import files
-from tests.processes import wait_until
+from tests.processes import started_by, wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.ground.processes import command_line, descendants
+from triton_ensembles.ground.processes import descendants
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/triton-ensembles-gateway:1"
 NAME = "by-name"
@@ -51,11 +51,8 @@ def log(local: LocalEndpoint) -> str:
 
 def container(local: LocalEndpoint, variant: str) -> int:
     """The process that the platform has started for a variant."""
-    for pid in descendants(local.pid):
-        command = command_line(pid)
-        if "triton_ensembles host " in command and f".{variant}/0/" in command:
-            return pid
-    raise AssertionError(f"no container of {variant} runs")
+    (pid,) = started_by(local.pid, "triton_ensembles host ", f".{variant}/0/")
+    return pid
 
 
 def test_variants_share_the_requests_and_are_counted_apart(local: LocalEndpoint, sagemaker: Any, runtime: Any) -> None:

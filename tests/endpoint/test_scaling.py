@@ -4,9 +4,8 @@ import threading
 from typing import Any
 
 from tests.endpoint.conftest import Deployer, ask, in_service, refused
-from tests.processes import wait_until
+from tests.processes import started_by, wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.ground.processes import command_line, descendants
 
 VARIANT = "AllTraffic"
 
@@ -19,12 +18,6 @@ def counts(sagemaker: Any, name: str) -> tuple[int, int]:
 def settle(sagemaker: Any, name: str) -> tuple[int, int]:
     in_service(sagemaker, name)
     return counts(sagemaker, name)
-
-
-def servers(local: LocalEndpoint, endpoint: str) -> int:
-    """The tritonservers of an endpoint."""
-    lines = map(command_line, descendants(local.pid))
-    return sum(f".{endpoint}." in line and "tritonserver" in line.split("\0")[0] for line in lines)
 
 
 def test_instances_come_and_go_while_the_endpoint_answers(
@@ -43,7 +36,7 @@ def test_instances_come_and_go_while_the_endpoint_answers(
         sagemaker.update_endpoint_weights_and_capacities(EndpointName="sized", DesiredWeightsAndCapacities=[share])
         assert counts(sagemaker, "sized")[1] == count
         assert settle(sagemaker, "sized") == (count, count)
-        wait_until(lambda: servers(local, "sized") == count)
+        wait_until(lambda: len(started_by(local.pid, "/tritonserver ", ".sized.")) == count)
 
     ask(runtime, "sized", "one.tar.gz", 1)  # the model is loaded
     thread = threading.Thread(target=ask_on)

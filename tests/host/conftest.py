@@ -6,8 +6,7 @@ import re
 import signal
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ import pytest
 import tritonclient.http as http
 
 from tests.hosting import archives
+from tests.processes import started_by
 from tests.running import running, sent
-from triton_ensembles.ground.processes import command_line, descendants
 
 COMPLETE = "--disable-auto-complete-config"
 
@@ -70,11 +69,7 @@ class Hosted:
         return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if re.match(rf"{name}[ {{]", line))
 
     def kill_triton(self) -> None:
-        (server,) = (
-            pid
-            for pid in descendants(self.pid)
-            if command_line(pid).split()[:1] and command_line(pid).split()[0].endswith("/tritonserver")
-        )
+        (server,) = started_by(self.pid, "/tritonserver ")
         os.kill(server, signal.SIGKILL)
 
 
@@ -107,13 +102,6 @@ def hosting(models: Path | str, root: Path, *options: str, environment: Mapping[
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(120)
-
-
-def eventually(true: Callable[[], object], seconds: float = 120) -> None:
-    limit = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < limit, "it never came true"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")

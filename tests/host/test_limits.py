@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.conftest import COMPLETE, eventually, hosting, put
+from tests.host.conftest import COMPLETE, hosting, put
 from tests.hosting import archives
+from tests.processes import started_by, wait_until
 from tests.running import sent
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.ground.programs import ProgramError, output_of
 
 
@@ -46,10 +46,10 @@ def test_strangers_are_refused(models: Path, tmp_path: Path) -> None:
         with closing(socket.create_connection((host, int(port)))) as stalled:
             head = f"POST /v2/models/held/infer HTTP/1.1\r\nHost: {hosted.address}\r\nAuthorization: Bearer word\r\n"
             stalled.sendall(f"{head}Content-Length: 10\r\n\r\n".encode())
-            eventually(lambda: hosted.ask("POST", path, archives.body(1.0), **known)[0] == 503)  # one at once
+            wait_until(lambda: hosted.ask("POST", path, archives.body(1.0), **known)[0] == 503)  # one at once
             stalled.settimeout(60)
             assert stalled.recv(100).startswith(b"HTTP/1.1 408")
-        eventually(lambda: hosted.ask("POST", path, archives.body(1.0), **known)[0] == 200)
+        wait_until(lambda: hosted.ask("POST", path, archives.body(1.0), **known)[0] == 200)
 
 
 def test_what_is_pinned_stays_and_comes_back(models: Path, tmp_path: Path) -> None:
@@ -65,12 +65,12 @@ def test_what_is_pinned_stays_and_comes_back(models: Path, tmp_path: Path) -> No
         assert hosted.state("always") == "READY" and hosted.metric("host_unloads_total") >= 1
         assert "pinned" in hosted.ask("POST", "/v2/repository/models/always/unload", b"{}")[1]["error"]
         hosted.kill_triton()
-        eventually(
+        wait_until(
             lambda: hosted.metric("host_restarts_total") == 1 and hosted.ask("GET", "/v2/health/ready")[0] == 200
         )
         assert hosted.state("always") == "READY" and hosted.infer("always", 1) == [2]
         put(models, "always", archives.model(execute="x = x + 2"))
-        eventually(lambda: hosted.infer("always", 1) == [3])
+        wait_until(lambda: hosted.infer("always", 1) == [3])
         assert hosted.infer("large1", 5) == [5]
 
 
@@ -81,13 +81,13 @@ def test_a_model_whose_process_was_killed_is_loaded_again(models: Path, tmp_path
     with hosting(models, tmp_path / "root", COMPLETE, "--pin", "always") as hosted:
 
         def kill(name: str) -> None:
-            (stub,) = [pid for pid in descendants(hosted.pid) if f"/{name}/1/model.py" in command_line(pid)]
+            (stub,) = started_by(hosted.pid, f"/{name}/1/model.py")
             os.kill(stub, signal.SIGKILL)
 
         for ends in ("by a request", "after a crash", "by an unload"):
             if ends == "after a crash":
                 hosted.kill_triton()
-                eventually(lambda: hosted.metric("host_restarts_total") == 1)
+                wait_until(lambda: hosted.metric("host_restarts_total") == 1)
             assert hosted.infer("rarely", 3) == [3]
             kill("rarely")
             assert "is not healthy" in hosted.error("rarely", 500)
@@ -96,7 +96,7 @@ def test_a_model_whose_process_was_killed_is_loaded_again(models: Path, tmp_path
             assert hosted.infer("rarely", 4) == [4]
         before = hosted.metric("host_load_seconds_count")
         kill("always")
-        eventually(lambda: hosted.metric("host_load_seconds_count") == before + 1)  # nobody has to ask
+        wait_until(lambda: hosted.metric("host_load_seconds_count") == before + 1)  # nobody has to ask
         assert hosted.infer("always", 5) == [5] and hosted.metric("host_restarts_total") == 1
 
 
@@ -105,9 +105,9 @@ def test_what_was_loaded_comes_back(models: Path, tmp_path: Path) -> None:
         put(models, name, archives.model())
     with hosting(models, tmp_path / "root", COMPLETE, "--preload", "last") as hosted:
         hosted.infer("two", 1)
-        eventually((tmp_path / "root" / "loaded.txt").is_file)
+        wait_until((tmp_path / "root" / "loaded.txt").is_file)
     with hosting(models, tmp_path / "root", COMPLETE, "--preload", "last") as hosted:
-        eventually(lambda: hosted.state("two") == "READY")
+        wait_until(lambda: hosted.state("two") == "READY")
         assert hosted.state("one") == "UNAVAILABLE"
 
 
@@ -122,7 +122,7 @@ def test_archives_of_s3(tmp_path: Path) -> None:
             assert hosted.infer("identity", 4) == [4]
             body = archives.packed(archives.model(execute="x = -x"))
             s3.put_object(Bucket="bucket", Key="models/identity.tar.gz", Body=body)
-            eventually(lambda: hosted.infer("identity", 4) == [-4])
+            wait_until(lambda: hosted.infer("identity", 4) == [-4])
             assert [model["name"] for model in hosted.ask("POST", "/v2/repository/index")[1]] == ["identity"]
 
 
@@ -155,6 +155,6 @@ def test_a_client_that_does_not_read_holds_nobody_up(models: Path, tmp_path: Pat
                 f"POST /v2/models/wide/infer HTTP/1.1\r\nHost: {hosted.address}\r\nContent-Length: {len(body)}\r\n\r\n"
             )
             stalled.sendall(head.encode() + body)
-            eventually(lambda: hosted.metric("host_requests_in_flight") == 1)
+            wait_until(lambda: hosted.metric("host_requests_in_flight") == 1)
             assert sent(hosted.address, "GET", "/v2/health/ready")[0] == 200
-            eventually(lambda: hosted.metric("host_requests_in_flight") == 0)
+            wait_until(lambda: hosted.metric("host_requests_in_flight") == 0)

@@ -8,8 +8,9 @@ import pytest
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from tests.host.conftest import Hosted, eventually
+from tests.host.conftest import Hosted
 from tests.hosting import archives
+from tests.processes import wait_until
 
 
 def test_archives_and_models_answer_by_their_names(shared: Hosted) -> None:
@@ -69,11 +70,11 @@ def test_an_unknown_name_gets_the_nearest_one(shared: Hosted) -> None:
     assert "did you mean 'times2'" in shared.error("time2", 404)
     (shared.models / "bare" / "1").mkdir(parents=True)
     shared.put("not a name", archives.model())
-    eventually(lambda: shared.state("not a name"))
+    wait_until(lambda: shared.state("not a name"))
     assert "rename it" in shared.error("not%20a%20name", 404)
     assert "it has no config.pbtxt" in shared.error("bare", 404)
     archives.written(archives.model("times2"), shared.models)
-    eventually(
+    wait_until(
         lambda: shared.state("times2") == "READY" and "rename one" in str(shared.ask("POST", "/v2/repository/index"))
     )
     assert shared.infer("times2", 1) == [4]
@@ -90,7 +91,7 @@ def test_one_that_does_not_load_fails_alone_until_it_is_mended(shared: Hosted) -
     assert "not a gzip file" in shared.error("junk", 500)
     assert shared.infer("times2", 1) == [4]
     shared.put("broken", archives.model())
-    eventually(lambda: shared.ask("POST", "/v2/models/broken/infer", archives.body(3.0))[0] == 200)
+    wait_until(lambda: shared.ask("POST", "/v2/models/broken/infer", archives.body(3.0))[0] == 200)
 
 
 def test_a_changed_archive_is_swapped_without_a_lost_request(shared: Hosted) -> None:
@@ -111,9 +112,9 @@ def test_a_changed_archive_is_swapped_without_a_lost_request(shared: Hosted) -> 
         shared.put(
             "moving", archives.model(execute="raise ValueError('unfinished')", initialize="raise ValueError('half')")
         )
-        eventually(lambda: any("the old one stays" in line for line in shared.lines))
+        wait_until(lambda: any("the old one stays" in line for line in shared.lines))
         shared.put("moving", archives.model(execute="x = x + 2"))
-        eventually(lambda: answers and answers[-1] == 3.0)
+        wait_until(lambda: answers and answers[-1] == 3.0)
         stopped.set()
         for each in asking:
             each.result()
@@ -124,7 +125,7 @@ def test_new_and_deleted_archives_are_noticed(shared: Hosted) -> None:
     shared.put("short", archives.model())
     assert shared.infer("short", 1) == [1]  # at once
     (shared.models / "short.tar.gz").unlink()
-    eventually(lambda: shared.ask("POST", "/v2/models/short/infer", archives.body(1.0))[0] == 404)
+    wait_until(lambda: shared.ask("POST", "/v2/models/short/infer", archives.body(1.0))[0] == 404)
 
 
 def test_errors_of_models_and_requests_are_tritons(shared: Hosted) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, Self
 import pytest
 
 from tests.hosting import archives
+from tests.processes import eventually
 from triton_ensembles.endpoint.variants.spec import ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.variants.variant import Context, Variant
 from triton_ensembles.ground.processes import descendants
@@ -194,13 +195,6 @@ async def whole(reply: Reply) -> bytes:
     if isinstance(reply.body, bytes):
         return reply.body
     return b"".join([piece async for piece in reply.body])
-
-
-async def eventually(true: Callable[[], object], seconds: float = 300) -> None:
-    """Wait until it is true, and fail when it does not come true, also on a machine that does much else."""
-    async with asyncio.timeout(seconds):
-        while not true():
-            await asyncio.sleep(0.02)
 
 
 @pytest.fixture

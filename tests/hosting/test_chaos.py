@@ -6,7 +6,8 @@ import random
 import pytest
 
 from tests.hosting.archives import model
-from tests.hosting.conftest import Host, eventually
+from tests.hosting.conftest import Host
+from tests.processes import eventually
 from triton_ensembles.hosting.errors import HostingError, InternalFailure, ServiceUnavailable
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]

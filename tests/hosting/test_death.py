@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.hosting.archives import CONFIG, Gate, model
-from tests.hosting.conftest import Host, eventually
-from tests.processes import alive, wait_for_end
+from tests.hosting.conftest import Host
+from tests.processes import alive, eventually, wait_for_end
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.hosting.container import Container
 from triton_ensembles.hosting.errors import InternalFailure, ModelError

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.hosting import archives
-from tests.hosting.conftest import Host, eventually
-from tests.processes import environments_of
+from tests.hosting.conftest import Host
+from tests.processes import environments_of, eventually
 from triton_ensembles.hosting.errors import ModelError
 from triton_ensembles.sagemaker.model_state import ModelState
 

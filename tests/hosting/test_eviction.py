@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.hosting.archives import Gate, ensemble, model
-from tests.hosting.conftest import Host, eventually
+from tests.hosting.conftest import Host
+from tests.processes import eventually, started_by
 from triton_ensembles.ground.processes import command_line, descendants, proportional_set_size
 from triton_ensembles.hosting.errors import ServiceUnavailable
 from triton_ensembles.sagemaker.model_state import ModelState
@@ -32,7 +33,7 @@ async def test_the_least_recently_used_model_is_evicted_and_its_memory_is_freed(
     gone = host.status("b.tar.gz")
     assert gone.state is ModelState.ON_DISK
     pid = host.pid()
-    assert not [each for each in descendants(pid) if gone.hash in command_line(each)]
+    assert not started_by(pid, gone.hash)
     assert proportional_set_size([pid, *descendants(pid)]) < TWO_FIT
     assert host.observer.forgotten == ["b.tar.gz"]  # by /metrics
     assert 100 * MIB < host.status("a.tar.gz").memory_bytes < 180 * MIB

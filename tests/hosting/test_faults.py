@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.hosting.archives import Gate, body, ensemble, model, packed, special
-from tests.hosting.conftest import Host, eventually
-from tests.processes import wait_for_end
+from tests.hosting.conftest import Host
+from tests.processes import eventually, wait_for_end
 from triton_ensembles.hosting.errors import (
     InternalFailure,
     ModelError,

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.hosting.archives import Gate, ensemble, model
-from tests.hosting.conftest import Host, eventually
+from tests.hosting.conftest import Host
+from tests.processes import eventually
 from triton_ensembles.ground.processes import descendants, proportional_set_size
 from triton_ensembles.hosting.errors import InternalFailure, ModelError
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.hosting.archives import Gate, model
-from tests.hosting.conftest import Host, eventually
+from tests.hosting.conftest import Host
+from tests.processes import eventually
 from triton_ensembles.hosting.errors import ModelNotReadyException
 from triton_ensembles.sagemaker.model_state import ModelState
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.hosting.archives import ensemble, model
-from tests.hosting.conftest import Host, eventually
-from tests.processes import alive, wait_for_end
-from triton_ensembles.ground.processes import command_line, descendants
+from tests.hosting.conftest import Host
+from tests.processes import alive, eventually, started_by, wait_for_end
+from triton_ensembles.ground.processes import descendants
 from triton_ensembles.hosting.model_processes import ModelProcesses, is_stub
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -37,7 +37,7 @@ async def test_a_model_whose_stub_has_ended_says_so_with_the_cure(host: Host) ->
     # Nobody has to ask: it is noticed when the memory is measured.
     one = host.status("one.tar.gz")
     assert not one.broken
-    (stub,) = [pid for pid in stubs(host) if one.hash in command_line(pid)]
+    (stub,) = started_by(host.pid(), one.hash)
     os.kill(stub, signal.SIGKILL)
     await eventually(lambda: (status := host.model("one.tar.gz")) and status.broken)
     # Another load cures it.

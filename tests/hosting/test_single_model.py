@@ -7,7 +7,8 @@ import pytest
 
 from tests.host.gateway.repository import files
 from tests.hosting.archives import ensemble, model
-from tests.hosting.conftest import Host, eventually
+from tests.hosting.conftest import Host
+from tests.processes import eventually
 from triton_ensembles.ground.processes import command_line
 from triton_ensembles.hosting.errors import HostingError, InternalFailure, ServiceUnavailable
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosting.conftest import eventually, whole
+from tests.hosting.conftest import whole
+from tests.processes import eventually
 from triton_ensembles.hosting.errors import InternalFailure
 from triton_ensembles.hosting.request import Invocation, Pieces, Reply
 from triton_ensembles.hosting.triton_api import ContainerDied, TritonApi

@@ -17,10 +17,10 @@ from tests.endpoint.conftest import BUCKET, Deployer, ask
 from tests.host.conftest import hosting, put
 from tests.host.gateway.repository import write as write_gateway
 from tests.hosting import archives
+from tests.processes import started_by
 from tests.running import lines_until, port_options, running, serving
 from tests.web_pages.attacks import Attack, attacks, may_be_read, ports_of, reads, send
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.server.gateway_server import GatewayServer
 from triton_ensembles.server.ports import Ports
 
@@ -44,7 +44,7 @@ class Walk:
 
     def look(self) -> None:
         """Attack the ports that are new."""
-        self.servers |= any("/tritonserver " in f"{command_line(pid)} " for pid in descendants(self.pid))
+        self.servers |= bool(started_by(self.pid, "/tritonserver "))
         for port, address in ports_of(self.pid).items():
             if port not in self.walked:
                 assert address[-8:] == LOOPBACK, "other machines can connect"

@@ -17,9 +17,8 @@ from boto3.s3.transfer import TransferConfig
 from tests.endpoint.conftest import BUCKET, Deployer, ask, refused
 from tests.endpoint.test_wire import SIGNED
 from tests.hosting import archives
-from tests.processes import wait_for_end
+from tests.processes import started_by, wait_for_end
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.ground.processes import command_line, descendants
 
 MEGABYTES = 200
 
@@ -39,10 +38,8 @@ def anonymous_megabytes(pid: int) -> float:
 
 
 def moto_process(local: LocalEndpoint) -> int:
-    for pid in descendants(local.pid):
-        if "aws_services.serve" in command_line(pid):
-            return pid
-    raise AssertionError("no S3 process")
+    (pid,) = started_by(local.pid, "aws_services.serve")
+    return pid
 
 
 def test_a_large_object_goes_through_the_disk(local: LocalEndpoint, s3: Any, large: Path, tmp_path: Path) -> None:
