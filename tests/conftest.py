@@ -27,6 +27,7 @@ from triton_ensembles.triton.targets import CPU
 
 pytest_plugins = [
     "pytester",
+    "tests.browser",
     "tests.drawing",
     "tests.environment_files",
     "tests.s3",

@@ -1,6 +1,5 @@
 """One local endpoint server, as `build.py endpoint` starts it, and boto3's clients of it."""
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -9,11 +8,9 @@ import pytest
 import requests
 from botocore.exceptions import ClientError, WaiterError
 
-from tests.endpoint.browser import Browser, chromium
 from tests.hosting import archives
 from tests.hosting.conftest import COMPLETE
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.ground.programs import ProgramError
 
 # It names no release, so the steps run under the Python that runs the tests.
 IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:local"
@@ -131,15 +128,3 @@ def deployer(local: LocalEndpoint) -> Iterator[Deployer]:
             in_service(deployer.sagemaker, name)
         with suppress(ClientError):
             deployer.sagemaker.delete_endpoint(EndpointName=name)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    try:
-        chromium()
-    except ProgramError as error:
-        reason = f"NO CHROMIUM: the status page is NOT TESTED. Install it: apt-get install chromium ({error.reason})"
-        warnings.warn(reason, stacklevel=1)
-        pytest.skip(reason)
-    with Browser() as browser:
-        yield browser

@@ -1,12 +1,8 @@
 """Fused ensembles on the local endpoint: their steps at /metrics and on the status page, as those of drawn ones."""
 
-import asyncio
 import json
 import re
 from typing import Any
-
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from tests import chain
 from tests.endpoint.conftest import Deployer, page
@@ -16,17 +12,12 @@ from tests.processes import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.hosting.triton_metrics import Source, TritonMetrics
 
 
 def ask(runtime: Any, endpoint: str, **target: str) -> None:
     body = json.dumps({"inputs": [{"name": "X", "shape": [2, 3], "datatype": "FP32", "data": [1, 2, 3, 4, 5, 6]}]})
     reply = runtime.invoke_endpoint(EndpointName=endpoint, ContentType="application/json", Body=body, **target)
     assert archives.values(reply["Body"].read()) == [3, 4, 5, 6, 7, 8]
-
-
-def fused_series(local: LocalEndpoint, endpoint: str) -> list[dict[str, str]]:
-    return [each.labels for each in samples(local, endpoint) if each.name.startswith("fused_step")]
 
 
 def rows_of(local: LocalEndpoint, endpoint: str) -> dict[tuple[str, str], list[str]]:
@@ -64,11 +55,15 @@ def test_steps_are_counted_by_archive_and_shown_on_the_page(
 
     def complete() -> bool:
         """Triton may not answer at once, and counts a request after it has sent the answer."""
-        shown.update(rows_of(local, "fused"))
+        nonlocal shown
+        shown = rows_of(local, "fused")
         return counts == {row: cells[0] for row, cells in shown.items() if row in counts}
 
     wait_until(complete)
     for key in asked:
+        rows = [step for target, step in shown if target == key]
+        assert rows[:2] == ["container", "platform, including waiting"]
+        assert rows[-3:] == ["total in Triton", *sorted(chain.STEPS)]
         for step in chain.STEPS:
             _, *quantiles, mean = shown[key, step]
             assert list(map(float, quantiles)) == sorted(map(float, quantiles))
@@ -78,12 +73,13 @@ def test_steps_are_counted_by_archive_and_shown_on_the_page(
 def test_the_steps_of_an_unloaded_model_disappear(
     fused_chain: Built, deployer: Deployer, local: LocalEndpoint, runtime: Any
 ) -> None:
-    """Otherwise an endpoint of thousands of models shows, and keeps, every step that it has ever run."""
+    """Otherwise an endpoint of thousands of models shows, and keeps, every step that it has ever run. Triton itself
+    keeps the failures of all models, and the runtime's counters of processes that were killed."""
     deployer.put("brief/chain.tar.gz", fused_chain.archive.read_bytes())
     deployer.multi_model("brief", Image=PIP_SERVER, MultiModelConfig={"ModelCacheSetting": "Disabled"})
     for _ in range(3):  # loaded, and unloaded as soon as it has answered
         ask(runtime, "brief", TargetModel="brief/chain.tar.gz")
-        wait_until(lambda: not fused_series(local, "brief"))
+        wait_until(lambda: not [each for each in samples(local, "brief") if "model" in each.labels])
 
 
 def test_the_steps_of_a_single_model_are_its_own(
@@ -95,34 +91,3 @@ def test_the_steps_of_a_single_model_are_its_own(
     labels = {"target_model": "lone.tar.gz", "step": "second"}
     wait_until(lambda: values_of(samples(local, "lone"), "fused_step_requests_total", **labels) == [1])
     wait_until(lambda: ("lone.tar.gz", "second") in rows_of(local, "lone"))
-
-
-def test_what_triton_keeps_of_unloaded_models_is_left_out() -> None:
-    """The counters of a killed process, and failures; other metrics of steps may name any model, and pass."""
-    failures = 'nv_inference_request_failure{model="step",namespace="/r/models/%s/model",reason="OTHER",version="1"} 0'
-    lines = [
-        failures % 0,
-        failures % 1,
-        'fused_step_requests_total{model="gone.tar.gz",step="first",version="1"} 7',
-        'fused_step_requests_total{model="here.tar.gz",step="first",version="1"} 5',
-        'own_total{model="mine"} 3',
-    ]
-    assert asyncio.run(scraped("\n".join(lines))).splitlines() == [
-        failures.replace("{", '{endpoint="e",target_model="here.tar.gz",') % 1,
-        'fused_step_requests_total{endpoint="e",target_model="here.tar.gz",model="here.tar.gz",step="first",'
-        'version="1"} 5',
-        'own_total{endpoint="e",target_model="",model="mine"} 3',
-    ]
-
-
-async def scraped(exposition: str) -> str:
-    """What becomes of the metrics of an instance that has loaded here.tar.gz, and gone.tar.gz before."""
-
-    async def answer(_: web.Request) -> web.Response:
-        return web.Response(text=exposition)
-
-    app = web.Application()
-    app.router.add_get("/metrics", answer)
-    async with TestServer(app) as instance:
-        source = Source(f"{instance.host}:{instance.port}", {"endpoint": "e"}, {"1": "here.tar.gz"}, single=False)
-        return await TritonMetrics().exposition([source])

@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.browser import Browser
+from tests.browser import Browser
 from tests.endpoint.conftest import BUCKET, Deployer
 from tests.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
 
 WAITING = 100 + 2 * (os.cpu_count() or 1)  # for as many loads at a time, and a hundred behind them
-ALL = WAITING + 2
 Ask = Callable[[str], HTTPConnection]
 LONG = "a-long-name-without-a-place-to-break-it-" * 4
-TOPS = "['.totals', '.errors', '.models', '.fold'].map(it => document.querySelector(it).getBoundingClientRect().top)"
 ROWS = "[...document.querySelectorAll('.models tbody tr')].map(row => row.dataset.model)"
 
 
@@ -72,21 +70,6 @@ def page(many: Ask, browser: Browser, local: LocalEndpoint) -> Callable[..., Non
         browser.wait(f"{total('loading')} && {total('loading')} + {total('queued')} == {WAITING}")
 
     return page
-
-
-def test_totals_come_first_then_errors_then_twenty_rows_and_the_rest_is_folded(page: Any, browser: Browser) -> None:
-    page()
-    found = browser.evaluate(TOPS)
-    assert found == sorted(found)
-    totals = browser.evaluate("document.querySelector('.totals').innerText").split()
-    assert totals[:3] == ["models", str(ALL), "queued"]
-    assert totals[totals.index("loaded") + 1] == "2"
-    assert len(browser.evaluate(ROWS)) == 20
-    more = f"[...document.querySelectorAll('a')].find(link => link.innerText.includes('{ALL - 20} more'))"
-    browser.evaluate(f"{more}.click()")
-    browser.wait(f"document.querySelectorAll('.models tbody tr').length == {ALL}")
-    assert browser.evaluate(ROWS)[0] == "z-idle.tar.gz"  # it was requested twice
-    assert browser.evaluate(ROWS)[1:] == sorted(browser.evaluate(ROWS)[1:])
 
 
 def test_equal_errors_are_one_line(page: Any, browser: Browser, many: Ask, local: LocalEndpoint) -> None:

@@ -56,15 +56,10 @@ def ports_of(pid: int) -> dict[int, str]:
 
 
 def send(port: int, attack: Attack) -> Answer:
+    headers = {name: value.replace("PORT", str(port)) for name, value in attack.headers.items()}
     with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
         try:
-            connection.putrequest(attack.method, attack.path, skip_host=True, skip_accept_encoding=True)
-            headers = {"Host": f"127.0.0.1:{port}", **attack.headers}
-            for name, value in headers.items():
-                connection.putheader(name, value.replace("PORT", str(port)))
-            if attack.body or attack.method in ("POST", "PUT"):
-                connection.putheader("Content-Length", str(len(attack.body)))
-            connection.endheaders(attack.body or None)
+            connection.request(attack.method, attack.path, attack.body or None, headers)
             answer = connection.getresponse()
             return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
         except (OSError, HTTPException):

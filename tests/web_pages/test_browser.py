@@ -12,13 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.browser import Browser
-from tests.host.gateway.repository import write as write_gateway
+from tests.browser import Browser
 from tests.repositories import write_chain
 from tests.running import serving
 from tests.web_pages.attacks import attacks, ports_of
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.server.gateway_server import GatewayServer
 from triton_ensembles.server.triton_server import TritonServer
 
 pytestmark = pytest.mark.slow
@@ -81,12 +79,6 @@ def test_a_page_in_a_browser_runs_code_in_a_bare_tritonserver_and_not_in_ours(br
             said = tried(browser, url, ours.ports.http, tmp_path)
             assert said and {text for *_, text in said} == {""}
             assert not marker.exists()
-
-
-def test_a_page_in_a_browser_gets_nothing_from_the_gateway(browser: Browser, tmp_path: Path) -> None:
-    with page(tmp_path) as url, serving(GatewayServer(write_gateway(tmp_path / "models"))) as server:
-        said = tried(browser, url, server.ports.sagemaker, tmp_path)
-        assert said and {text for *_, text in said} == {""}
 
 
 def test_a_page_in_a_browser_stores_nothing_in_the_endpoint_and_reads_nothing(browser: Browser, tmp_path: Path) -> None:

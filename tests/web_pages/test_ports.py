@@ -14,6 +14,7 @@ import tritonclient.http
 
 from tests import chain
 from tests.endpoint.conftest import BUCKET, Deployer, ask
+from tests.ensembles.clients import infer
 from tests.host.conftest import hosting, put
 from tests.host.gateway.repository import write as write_gateway
 from tests.hosting import archives
@@ -98,9 +99,7 @@ def test_serve_answers_programs_as_any_tritonserver_does_and_loads_for_no_page(p
         x = np.array([[1, 2, 3]], np.float32)
         for kind, port in ((tritonclient.http, ports.http), (tritonclient.grpc, ports.grpc)):
             with kind.InferenceServerClient(f"127.0.0.1:{port}") as client:
-                tensor = kind.InferInput("X", [1, 3], "FP32")
-                tensor.set_data_from_numpy(x)
-                assert client.infer(chain.NAME, [tensor]).as_numpy("Y").tolist() == [[3, 4, 5]]
+                assert infer(client, chain.NAME, {"X": x})["Y"].tolist() == [[3, 4, 5]]
                 assert client.is_server_ready() and client.is_model_ready(chain.NAME)
                 assert client.get_server_metadata() and client.get_model_metadata(chain.NAME)
                 assert client.get_model_config(chain.NAME) and client.get_inference_statistics(chain.NAME)

@@ -14,13 +14,11 @@ from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
-from triton_ensembles.endpoint.page.view import VariantView, latencies, rows_of
 from triton_ensembles.endpoint.variants.spec import ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.variants.status import RecentError, VariantStatus
 from triton_ensembles.hosting.budgets import Budgets
 from triton_ensembles.hosting.model import ColdStart, Model
 from triton_ensembles.hosting.status import InstanceStatus
-from triton_ensembles.hosting.triton_metrics import StepTimes
 from triton_ensembles.sagemaker.model_state import ModelState
 
 PLAN = VariantPlan("AllTraffic", ContainerSpec("image", "s3://b/", "MultiModel"), Budgets(1 << 30, 1 << 30), 1, "ml", 1)
@@ -58,10 +56,10 @@ def models(count: int) -> tuple[Model, ...]:
     )
 
 
-def reply(shown: tuple[Model, ...], query: str = "", errors: tuple[RecentError, ...] = ()) -> web.Response:
+def html(shown: tuple[Model, ...], query: str = "", errors: tuple[RecentError, ...] = ()) -> str:
     """The page with these models and errors."""
 
-    async def get() -> web.Response:
+    async def get() -> str:
         endpoint = Endpoint("e", "arn", cast(Any, None), lambda _: None)
         endpoint.variants = {PLAN.name: cast(Any, Recorded(PLAN, shown, errors))}
         pages = Pages("http://127.0.0.1:1", [endpoint], Metrics(), RecentEvents())
@@ -69,13 +67,9 @@ def reply(shown: tuple[Model, ...], query: str = "", errors: tuple[RecentError, 
         assert handler is not None
         reply = await handler(make_mocked_request("GET", f"/{query}"))
         assert isinstance(reply, web.Response)
-        return reply
+        return str(reply.text)
 
     return asyncio.run(get())
-
-
-def html(shown: tuple[Model, ...], query: str = "", errors: tuple[RecentError, ...] = ()) -> str:
-    return str(reply(shown, query, errors).text)
 
 
 def names(page: str) -> list[str]:
@@ -83,19 +77,24 @@ def names(page: str) -> list[str]:
 
 
 def test_the_page_is_as_large_with_a_thousand_models_as_with_a_hundred() -> None:
-    """It is made again and sent every second, beside the requests that it shows."""
-    hundred, thousand = html(models(100)), html(models(1000))
+    """It is made again and sent every second, beside the requests that it shows: the totals, then errors, then models
+    of which most are folded."""
+    errors = (RecentError(datetime.now(UTC), 0, "a", "new"),)
+    hundred, thousand = html(models(100), errors=errors), html(models(1000), errors=errors)
     assert len(thousand) < 1.01 * len(hundred) < 100_000
+    parts = ("<dt>models</dt><dd>1000</dd>", "<dt>loaded</dt><dd>1000</dd>", "Last errors", "data-model=", "980 more")
+    assert sorted(parts, key=thousand.index) == list(parts)
     assert len(names(thousand)) == 20
-    assert "980 more" in thousand
     assert len(names(html(models(1000), "?rows=all"))) == 1000
 
 
 def test_the_models_requested_most_come_first_and_old_errors_fade() -> None:
     shown, now = models(1000), datetime.now(UTC)
     shown[500].hits, shown[600].misses, shown[900].hits = 7000, 6000, 5000
-    errors = (RecentError(now, 0, "a", "new"), RecentError(now - timedelta(hours=1), 0, "b", "past"))
-    page = html(shown, errors=errors)
+    new = RecentError(now, 0, "a", "<img src=x onerror=alert(1)>", "upload it again")
+    page = html(shown, errors=(new, RecentError(now - timedelta(hours=1), 0, "b", "past")))
+    assert 'data-label="Hits">7000</td>' in page and 'data-label="Misses">6000</td>' in page
+    assert "<b>a</b> &lt;img src=x" in page and "<img" not in page and '<em class="cure">upload it again</em>' in page
     assert names(page)[:3] == [f"tenant-{number:05}.tar.gz" for number in (500, 600, 900)]
     assert re.findall(r'<li id="[^"]*"( class="old")?><time>', page) == ["", ' class="old"']
 
@@ -109,17 +108,6 @@ def test_a_cold_start_shows_what_it_waits_or_has_waited_for() -> None:
     assert "wait&nbsp;1.50 for memory ·" in page
     started.cold_start = ColdStart(0.01, 0, 0, 1, "memory")
     assert "wait&nbsp;0.01 ·" in html((started,))
-
-
-def test_the_whole_stands_before_its_steps() -> None:
-    (model,), metrics = models(1), Metrics()
-    metrics.record("ModelLatency", 1.0, "e", "AllTraffic", model.target_model)
-    status = Recorded(PLAN, (model,), ()).snapshot()
-    shown = VariantView(PLAN, status, rows_of("v", status.instances), 1)
-    names = ("classify", "other", "embed", model.target_model, "read", "another")
-    times = [StepTimes(model.target_model, name, 1, 1.0) for name in names]
-    found = [time.step for time in latencies("e", shown, metrics, times)]
-    assert found == ["container", "total in Triton", "another", "classify", "embed", "other", "read"]
 
 
 def test_a_broken_model_comes_first_and_says_why_and_the_totals_count_it() -> None:

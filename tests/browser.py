@@ -11,14 +11,17 @@ import signal
 import subprocess
 import tempfile
 import time
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 import aiohttp
+import pytest
 
 from checkout import ROOT
 from triton_ensembles.ground.files import locked
-from triton_ensembles.ground.programs import output_of
+from triton_ensembles.ground.programs import ProgramError, output_of
 
 _LISTENING = re.compile(rb"DevTools listening on (?P<url>ws://\S+)")
 
@@ -166,3 +169,15 @@ class Browser:
                 assert "error" not in found, found["error"]
                 return found["result"]
         raise AssertionError("Chromium has gone")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    try:
+        chromium()
+    except ProgramError as error:
+        reason = f"NO CHROMIUM: the status page is NOT TESTED. Install it: apt-get install chromium ({error.reason})"
+        warnings.warn(reason, stacklevel=1)
+        pytest.skip(reason)
+    with Browser() as browser:
+        yield browser
