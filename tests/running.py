@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -77,6 +78,12 @@ def sent(
         connection.request(method, path, body, dict(headers))
         answer = connection.getresponse()
         return answer.status, answer.read()
+
+
+def connected(url: str) -> socket.socket:
+    """A connection to the server at this address, for bytes that no client sends."""
+    host, _, port = url.rpartition("/")[2].rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=300)
 
 
 def port_options(ports: Ports) -> list[str]:

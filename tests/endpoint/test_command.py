@@ -1,6 +1,5 @@
 """The command `endpoint`: what it prints, what it refuses, and that it leaves nothing behind."""
 
-import asyncio
 import os
 import secrets
 import shutil
@@ -16,28 +15,26 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from click.testing import CliRunner
 
 from checkout import ROOT
 from tests.endpoint.conftest import BUCKET, Deployer, ask
 from tests.hosting import archives
+from tests.hosting.conftest import COMPLETE
 from tests.processes import wait_for_end, wait_until
-from triton_ensembles.commands.endpoint import endpoint
+from tests.running import connected
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.server import serve_endpoint
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
-from triton_ensembles.server.ports import Ports
 
 
-def serve_slow_model(local: LocalEndpoint, execute: str) -> Any:
+def serve_slow_model(local: LocalEndpoint, execute: str, **variables: str) -> Any:
     """A running endpoint "e" with a model that runs this line of Python; a client."""
     local.client("s3").create_bucket(Bucket=BUCKET)
     deployer = Deployer(local)
     deployer.put("slow.tar.gz", archives.model(execute=execute))
-    deployer.multi_model("e")
+    deployer.multi_model("e", Environment=COMPLETE | variables)
     runtime = local.client("sagemaker-runtime", retries={"total_max_attempts": 1})
     ask(runtime, "e", "slow.tar.gz", 0)
     return runtime
@@ -139,7 +136,7 @@ def test_the_printed_lines_are_all_that_unchanged_code_needs(local: LocalEndpoin
     assert done.stdout.startswith("[")
 
 
-_CURIOUS = """x = x * 0
+_CURIOUS = """x = x * 0 + ("HOME" not in os.environ) + (os.environ.get("MODE") != "b")
             for file in (f"/proc/{{pid}}/{{name}}" for pid in os.listdir("/proc") for name in ("environ", "cmdline")):
                 try:
                     x = x + ({token!r} in open(file, "rb").read())
@@ -150,11 +147,13 @@ _CURIOUS = """x = x * 0
 def test_models_find_no_credentials_of_the_developer_in_any_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They run as the same user, and may read the environment of those above them, and of S3's."""
+    """They run as the same user, and may read the environment of those above them, and of S3's. Their own is that of
+    a container."""
     token = secrets.token_hex()
-    monkeypatch.setenv("SOME_TOKEN", token)  # which the tests' own process shows nobody
+    for name in ("SOME_TOKEN", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, token)  # which the tests' own process shows nobody
     with LocalEndpoint(tmp_path) as local:
-        runtime = serve_slow_model(local, _CURIOUS.format(token=token.encode()))
+        runtime = serve_slow_model(local, _CURIOUS.format(token=token.encode()), MODE="b")
         assert ask(runtime, "e", "slow.tar.gz", 1) == [0]
 
 
@@ -171,19 +170,6 @@ def test_a_busy_port_and_a_busy_folder_are_named(local: LocalEndpoint, tmp_path:
         LocalEndpoint(local.root).start()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--memory-budget", "much"], "'much' is not a valid size: write it as 500M or 8G"),
-        (["--memory-budget", "0"], "'0' is not a valid size"),
-    ],
-)
-def test_wrong_usage_exits_2(arguments: list[str], words: str) -> None:
-    done = CliRunner().invoke(endpoint, arguments)
-    assert done.exit_code == 2
-    assert words in done.output
-
-
 @pytest.mark.parametrize("url", ["http://127.0.0.1:70000", "nonsense"])
 def test_a_url_of_no_server_is_refused(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EnsembleError, match=r"--s3-url .* is not the URL of a server"):
@@ -191,13 +177,6 @@ def test_a_url_of_no_server_is_refused(tmp_path: Path, url: str, monkeypatch: py
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
     with pytest.raises(EnsembleError, match="AWS_ENDPOINT_URL cannot be used"):
         _ = Aws("us-east-1").s3
-
-
-def test_a_port_that_is_too_large_is_no_port(tmp_path: Path) -> None:
-    with pytest.raises(EnsembleError, match=r"70000 of 127.0.0.1 cannot be used: ports are numbers from 0 to 65535"):
-        asyncio.run(serve_endpoint(Settings(tmp_path, 70000), print, print))
-    with pytest.raises(EnsembleError, match=r"70000 \(http\) is not a port; choose a port from 1 to 65535"):
-        Ports(http=70000).refuse_busy(["http"])
 
 
 def test_too_few_open_files_are_named(tmp_path: Path) -> None:
@@ -213,7 +192,7 @@ def test_a_working_folder_that_is_deleted_is_named(tmp_path: Path) -> None:
         runtime = serve_slow_model(local, "pass")
         deployer = Deployer(local)
         deployer.put("new.tar.gz", archives.model("new"))
-        with socket.create_connection(("127.0.0.1", int(local.url.rpartition(":")[2])), timeout=300) as connection:
+        with connected(local.url) as connection:
             connection.sendall(b"GET / HTTP/9.9\r\n\r\n")
             assert connection.recv(100).startswith(b"HTTP/1.0 400")
         assert "Traceback" not in (tmp_path / "logs" / "platform.log").read_text()

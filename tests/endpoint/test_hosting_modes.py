@@ -30,6 +30,7 @@ def test_variables_without_an_effect_are_warned_of(local: LocalEndpoint, deploye
         "SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--no-such-flag",
         "SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT": "0.5",
         "SAGEMAKER_TRITON_PUBLISH_METRICS_TO_CLOUDWATCH": "true",
+        "SAGEMAKER_TRITON_METRICS_PORT": "many",
         "SAGEMAKER_PROGRAM": "inference.py",
     }
     deployer.single_model("single-old", PIPE, Environment=environment, Image=OLD)
@@ -40,6 +41,7 @@ def test_variables_without_an_effect_are_warned_of(local: LocalEndpoint, deploye
     assert "SAGEMAKER_TRITON_ADDITIONAL_ARGS has no effect in release 22.12" in shown
     assert "MODEL_LOAD_GPU_LIMIT has no effect here: there is no GPU whose memory it could limit" in shown
     assert "PUBLISH_METRICS_TO_CLOUDWATCH has no effect here" in shown
+    assert "METRICS_PORT has no effect here: the endpoint's own port has Triton's metrics under /metrics" in shown
     assert "SAGEMAKER_PROGRAM" not in shown
 
 

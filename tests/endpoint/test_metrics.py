@@ -14,7 +14,6 @@ from tests.endpoint.conftest import Deployer, ask, in_service, page, refused
 from tests.hosting import archives
 from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.metrics.minutes import MinuteStatistics
 from triton_ensembles.endpoint.metrics.record import Metrics, percentiles
 from triton_ensembles.hosting.triton_metrics import step_times
 from triton_ensembles.sagemaker.metric_names import METRICS
@@ -149,23 +148,6 @@ def test_percentiles_expressions_and_odd_periods_are_refused_with_the_cure(local
     assert code == "InvalidParameterCombination" and "exceeds the limit of 1440" in message
 
 
-def test_values_are_published_once_by_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    minutes = MinuteStatistics()
-    for now, values in ((59.9, [1.0]), (130.0, [7.0, 0.0, 3.0, 7.0]), (400.0, [1000.0])):
-        monkeypatch.setattr("triton_ensembles.endpoint.metrics.minutes.time.time", lambda now=now: now)
-        for value in values:
-            minutes.add("AWS/SageMaker", "ModelLatency", "Microseconds", value, ())
-    data = minutes.take()["AWS/SageMaker"]
-    assert {datum["Timestamp"].timestamp(): datum["StatisticValues"]["Sum"] for datum in data} == {
-        0: 1,
-        120: 17,
-        360: 1000,
-    }
-    assert data[1]["StatisticValues"] == {"Minimum": 0, "Maximum": 7, "Sum": 17, "SampleCount": 4}
-    assert data[1]["Unit"] == "Microseconds"
-    assert minutes.take() == {}
-
-
 def test_a_recorded_value_is_in_all_three_places() -> None:
     """/metrics, CloudWatch and the status page would otherwise contradict each other."""
     metrics = Metrics()
@@ -180,26 +162,6 @@ def test_a_recorded_value_is_in_all_three_places() -> None:
     assert percentiles([5000.0]) == (5, 5, 5)
     data = metrics.minutes.take()["AWS/SageMaker"]
     assert sum(datum["StatisticValues"]["SampleCount"] for datum in data) == 2501
-
-
-@pytest.mark.parametrize("what", ["endpoints", "models"])
-def test_a_thousand_that_come_and_go_do_not_fill_the_page(what: str) -> None:
-    """Neither short endpoints of a day nor models."""
-    metrics = Metrics()
-    for number in range(1000):
-        endpoint, model = (f"e{number}", "m") if what == "endpoints" else ("e", f"m{number}")
-        for name in ("ModelLatency", "ModelLoadingWaitTime", "ModelDownloadingTime", "ModelLoadingTime", "Invocations"):
-            metrics.record(name, 1000, endpoint, "v", model)
-        metrics.record("MemoryUtilization", 50, endpoint, "v", instance="0")
-        if number >= 10 and what == "endpoints":
-            metrics.forget_endpoint(f"e{number - 10}")
-        elif number >= 10:
-            metrics.prometheus.forget("e", "v", f"m{number - 10}", of_gauges=False)
-    text = metrics.prometheus.text().decode()
-    assert len(text) < 1 << 20
-    assert '"e989"' not in text and '"m989"' not in text
-    last = 'endpoint="e999",target_model="m"' if what == "endpoints" else 'endpoint="e",target_model="m999"'
-    assert f'sagemaker_Invocations_total{{{last},variant="v"}} 1000.0' in text
 
 
 def test_an_update_leaves_the_metrics_of_what_still_serves(

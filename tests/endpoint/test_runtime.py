@@ -12,6 +12,7 @@ import requests
 import tritonclient.http as triton
 
 from tests.endpoint.conftest import Deployer, ask, page, refused
+from tests.endpoint.test_metrics import samples
 from tests.hosting import archives
 from tests.processes import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -136,17 +137,21 @@ def test_an_endless_error_is_short_where_people_look(
     assert len(page(local)) < 1 << 20
 
 
-def test_a_single_model_endpoint_takes_no_target_model_and_streams_nothing(deployer: Deployer, runtime: Any) -> None:
+def test_a_single_model_endpoint_takes_no_target_model_and_answers_at_once(deployer: Deployer, runtime: Any) -> None:
     deployer.single_model("alone", archives.model())
     assert ask(runtime, "alone", None, 7) == [7]
     code, message = refused(lambda: ask(runtime, "alone", "alone.tar.gz", 7))
     assert code == "ValidationError"
     assert "is not a multi-model endpoint and does not support target model header" in message
-    code, message = refused(runtime.invoke_endpoint_with_response_stream, EndpointName="alone", Body=b"{")
-    assert (code, "use InvokeEndpoint" in message) == ("ValidationError", True)
+    stream = refused(runtime.invoke_endpoint_with_response_stream, EndpointName="alone", Body=b"{")
+    later = refused(runtime.invoke_endpoint_async, EndpointName="alone", InputLocation="s3://models/input")
+    for (code, message), words in ((stream, "use InvokeEndpoint"), (later, "not supported locally")):
+        assert (code, words in message) == ("ValidationError", True)
 
 
-def test_requests_are_answered_when_their_endpoint_is_deleted(deployer: Deployer, runtime: Any, tmp_path: Path) -> None:
+def test_requests_are_answered_when_their_endpoint_is_deleted(
+    deployer: Deployer, local: LocalEndpoint, runtime: Any, tmp_path: Path
+) -> None:
     gate = archives.Gate(tmp_path)
     deployer.put("held.tar.gz", archives.model("held", execute=f"if x[0] > 1: {gate.wait}"))
     deployer.multi_model("leaving")
@@ -160,10 +165,4 @@ def test_requests_are_answered_when_their_endpoint_is_deleted(deployer: Deployer
         assert error == ("ValidationError", "Endpoint leaving of account 123456789012 not found. It is Deleting")
         gate.open()
         assert answer.result() == [2]
-
-
-def test_asynchronous_inference_is_refused_by_name(shared: str, runtime: Any) -> None:
-    call = {"EndpointName": shared, "InputLocation": "s3://models/input", "ContentType": "a/b"}
-    code, message = refused(runtime.invoke_endpoint_async, **call)
-    assert code == "ValidationError"
-    assert "not supported locally" in message
+    wait_until(lambda: not samples(local, "leaving"))  # else endpoints of an hour fill /metrics

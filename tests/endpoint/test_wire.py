@@ -1,7 +1,6 @@
 """What no boto3 client sends, but others do."""
 
 import re
-import socket
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,12 +11,8 @@ import requests
 from tests.endpoint.conftest import BUCKET, Deployer, ask, page
 from tests.hosting import archives
 from tests.processes import wait_until
+from tests.running import connected
 from triton_ensembles.endpoint.local import LocalEndpoint
-
-
-def address(local: LocalEndpoint) -> tuple[str, int]:
-    host, port = local.url.removeprefix("http://").split(":")
-    return host, int(port)
 
 
 def invocation(local: LocalEndpoint, endpoint: str, model: str, *values: float) -> bytes:
@@ -39,7 +34,7 @@ def test_the_request_of_a_client_that_is_gone_is_not_executed(
     note = f"open({str(done)!r}, 'a').write(str(x[0]) + ' ')"
     deployer.put("queued.tar.gz", archives.model("queued", initialize=gate.wait, execute=note))
 
-    kept, dropped = (socket.create_connection(address(local), timeout=30) for _ in range(2))
+    kept, dropped = (connected(local.url) for _ in range(2))
     with kept:
         kept.sendall(invocation(local, shared, "queued.tar.gz", 1))
         with dropped:
@@ -57,7 +52,7 @@ def test_the_request_of_a_client_that_is_gone_is_not_executed(
 def test_a_client_that_leaves_before_it_has_asked_affects_no_other(
     local: LocalEndpoint, shared: str, runtime: Any
 ) -> None:
-    with socket.create_connection(address(local), timeout=30) as connection:
+    with connected(local.url) as connection:
         connection.sendall(invocation(local, shared, "one.tar.gz", 1)[:-5])
     assert ask(runtime, shared, "one.tar.gz", 2) == [2]
 
@@ -69,7 +64,7 @@ def test_requests_as_for_a_proxy_are_bad(local: LocalEndpoint, target: str) -> N
     host = local.url.removeprefix("http://")
     method = {"*": "OPTIONS", "example.org:80": "CONNECT"}.get(target, "POST")
     head = f"{method} {target.format(host=host)} HTTP/1.1\r\nHost: {host}\r\n"
-    with socket.create_connection(address(local), timeout=300) as connection:
+    with connected(local.url) as connection:
         connection.sendall(f"{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode())
         answer = connection.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 400")

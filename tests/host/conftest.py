@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
+from tests.ensembles.clients import infer
 from tests.hosting import archives
 from tests.processes import started_by
-from tests.running import running, sent
+from tests.running import lines_until, running, sent
 
 COMPLETE = "--disable-auto-complete-config"
 
@@ -25,8 +26,8 @@ COMPLETE = "--disable-auto-complete-config"
 class Hosted:
     """A host that runs."""
 
-    def __init__(self, models: Path, pid: int, url: str, lines: list[str]) -> None:
-        self.models, self.pid, self.address, self.lines = models, pid, url.removeprefix("http://"), lines
+    def __init__(self, models: Path, pid: int, address: str, lines: list[str]) -> None:
+        self.models, self.pid, self.address, self.lines = models, pid, address, lines
 
     def put(self, name: str, files: Mapping[str, bytes] | bytes) -> None:
         """Write an archive as people do: beside the old one, and then in its place."""
@@ -35,16 +36,10 @@ class Hosted:
     def client(self) -> http.InferenceServerClient:
         return http.InferenceServerClient(self.address, network_timeout=300, connection_timeout=300)
 
-    def infer(
-        self, name: str, *numbers: float, client: http.InferenceServerClient | None = None, **more: Any
-    ) -> list[float]:
+    def infer(self, name: str, *numbers: float, **options: Any) -> list[float]:
         """The answer to a request of an unmodified client."""
-        tensor = http.InferInput("X", [len(numbers)], "FP32")
-        tensor.set_data_from_numpy(np.array(numbers, np.float32))
-        with client or self.client() as asking:
-            answer = asking.infer(name, [tensor], **more)
-        assert answer.get_response()["model_name"] == name
-        return list(answer.as_numpy("Y"))
+        with self.client() as client:
+            return list(infer(client, name, {"X": np.array(numbers, np.float32)}, **options)["Y"])
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, Any]:
         """The status, and the JSON or text of the answer."""
@@ -84,21 +79,14 @@ def hosting(models: Path | str, root: Path, *options: str, environment: Mapping[
     """The command over this folder or S3 prefix, stopped at the end."""
     command = [sys.executable, "build.py", "host", str(models), "--http-port", "0", "--root", str(root), *options]
     with running(*command, env=os.environ | dict(environment), stderr=-2) as process:
-        lines: list[str] = []
-        url = ""
-        assert process.stdout is not None
-        for line in process.stdout:
-            lines.append(line.rstrip())
-            if found := re.match(r"ready: \d+ models? of .* on (http://\S+)", line):
-                url = found[1]
-            if "stops it" in line:
-                break
-        assert url, lines
+        lines = lines_until(process.stdout, "stops it")
+        ready = re.search(r"^ready: \d+ models? of .* on http://(\S+)", "\n".join(lines), re.MULTILINE)
+        assert ready, lines
         threading.Thread(
             target=lambda: lines.extend(line.rstrip() for line in process.stdout or ()), daemon=True
         ).start()
         try:
-            yield Hosted(Path(models), process.pid, url, lines)
+            yield Hosted(Path(models), process.pid, ready[1], lines)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(120)

@@ -2,9 +2,7 @@
 
 import os
 import signal
-import socket
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ import pytest
 from tests.host.conftest import COMPLETE, hosting, put
 from tests.hosting import archives
 from tests.processes import started_by, wait_until
-from tests.running import sent
+from tests.running import connected, sent
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.ground.programs import ProgramError, output_of
 
@@ -42,8 +40,7 @@ def test_strangers_are_refused(models: Path, tmp_path: Path) -> None:
         assert hosted.ask("POST", path, archives.body(1.0), **known, Origin="https://foreign.example")[0] == 403
         assert hosted.ask("POST", path, archives.body(1.0), **known, Host="foreign.example")[0] == 403
         assert hosted.ask("POST", path, b" " * 200_000, **known)[0] == 413
-        host, port = hosted.address.split(":")
-        with closing(socket.create_connection((host, int(port)))) as stalled:
+        with connected(hosted.address) as stalled:
             head = f"POST /v2/models/held/infer HTTP/1.1\r\nHost: {hosted.address}\r\nAuthorization: Bearer word\r\n"
             stalled.sendall(f"{head}Content-Length: 10\r\n\r\n".encode())
             wait_until(lambda: hosted.ask("POST", path, archives.body(1.0), **known)[0] == 503)  # one at once
@@ -133,7 +130,7 @@ def test_archives_of_s3(tmp_path: Path) -> None:
         (["s3://"], "it names no bucket"),
         ([".", "--pin", "nobody"], "--pin nobody: there is no model 'nobody'"),
         ([".", "--token-file", "nowhere"], "the token cannot be read"),
-        ([".", "--memory-budget", "0"], "memory-budget"),
+        ([".", "--memory-budget", "0"], "'--memory-budget': '0' is not a valid size: write it as 500M or 8G"),
         ([".", "--preload", "nowhere"], "--preload cannot be read"),
     ],
 )
@@ -148,13 +145,10 @@ def test_a_client_that_does_not_read_holds_nobody_up(models: Path, tmp_path: Pat
     put(models, "wide", archives.model(execute="x = np.repeat(x, 10_000_000)"))
     with hosting(models, tmp_path / "root", COMPLETE, "--seconds", "10s") as hosted:
         assert len(hosted.infer("wide", 1)) == 10_000_000
-        host, port = hosted.address.split(":")
         body = archives.body(1.0)
-        with closing(socket.create_connection((host, int(port)))) as stalled:
-            head = (
-                f"POST /v2/models/wide/infer HTTP/1.1\r\nHost: {hosted.address}\r\nContent-Length: {len(body)}\r\n\r\n"
-            )
-            stalled.sendall(head.encode() + body)
+        with connected(hosted.address) as stalled:
+            head = f"POST /v2/models/wide/infer HTTP/1.1\r\nHost: {hosted.address}\r\n"
+            stalled.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
             wait_until(lambda: hosted.metric("host_requests_in_flight") == 1)
             assert sent(hosted.address, "GET", "/v2/health/ready")[0] == 200
             wait_until(lambda: hosted.metric("host_requests_in_flight") == 0)

@@ -8,6 +8,7 @@ import pytest
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
+from tests.ensembles.clients import infer
 from tests.host.conftest import Hosted
 from tests.hosting import archives
 from tests.processes import wait_until
@@ -102,10 +103,8 @@ def test_a_changed_archive_is_swapped_without_a_lost_request(shared: Hosted) -> 
 
     def ask() -> None:
         with shared.client() as client:
-            tensor = http.InferInput("X", [1], "FP32")
-            tensor.set_data_from_numpy(np.ones(1, np.float32))
             while not stopped.is_set():
-                answers.append(float(client.infer("moving", [tensor]).as_numpy("Y")[0]))
+                answers.append(float(infer(client, "moving", {"X": np.ones(1, np.float32)})["Y"][0]))
 
     with ThreadPoolExecutor(4) as pool:
         asking = [pool.submit(ask) for _ in range(4)]

@@ -18,6 +18,7 @@ import pytest
 import requests
 
 from tests.endpoint.conftest import BUCKET, refused
+from tests.running import connected
 from triton_ensembles.endpoint.aws_services.checksums import CHECKSUMS
 from triton_ensembles.endpoint.local import LocalEndpoint
 
@@ -162,10 +163,10 @@ def test_parts_are_uploaded_through_presigned_urls_whatever_checksum_their_uploa
 
 @pytest.mark.parametrize("framing", ["Content-Length: 1000", "Transfer-Encoding: chunked"])
 def test_an_upload_that_breaks_off_is_not_stored(local: LocalEndpoint, s3: Any, framing: str) -> None:
-    host, port = local.url.removeprefix("http://").split(":")
-    request = f"PUT /{BUCKET}/broken HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: {SIGNED}\r\n{framing}\r\n\r\n"
+    host = local.url.removeprefix("http://")
+    request = f"PUT /{BUCKET}/broken HTTP/1.1\r\nHost: {host}\r\nAuthorization: {SIGNED}\r\n{framing}\r\n\r\n"
     piece = "a\r\n1234567890\r\n" if "chunked" in framing else "1234567890"
-    with socket.create_connection((host, int(port)), timeout=300) as connection:
+    with connected(local.url) as connection:
         connection.sendall((request + piece).encode())
         connection.shutdown(socket.SHUT_WR)
         assert not connection.recv(1000).startswith(b"HTTP/1.1 200")

@@ -14,7 +14,6 @@ from tests.host.gateway.client import named, send
 from tests.host.gateway.repository import write
 from tests.processes import wait_until
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.ground.processes import descendants
 from triton_ensembles.server.gateway_server import GatewayServer
 
 
@@ -38,17 +37,6 @@ def test_a_model_that_triton_lacks_ends_the_container_by_its_name(tmp_path: Path
     with pytest.raises(EnsembleError, match="stopped while it loaded"):
         GatewayServer(folder, log=log).start()
     assert "models.toml: size version 1: there is no model 'file'" in log.read_text()
-
-
-@pytest.mark.slow
-def test_a_step_that_has_ended_is_started_again(tmp_path: Path) -> None:
-    """Otherwise SageMaker keeps a container that answers one of its models with errors for ever."""
-    with GatewayServer(write(tmp_path / "models")) as server:
-        (stub,) = [pid for pid in descendants(server.pid) if b"waits-" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-        os.kill(stub, signal.SIGKILL)
-        assert send(server, named("waits", {"path": str(tmp_path)}))[0] == 500
-        assert send(server, named("waits", {"path": str(tmp_path)}))[0] == 200
-        assert requests.get(f"http://{server.sagemaker_url}/ping", timeout=60).status_code == 200
 
 
 def test_it_is_not_ready_while_the_table_does_not_fit_the_models(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import base64
 import http.client
 import json
-import socket
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,15 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 import requests
-from tritonclient.http import InferInput
 
 from checkout import ROOT
 from tests.host.gateway.client import ATTRIBUTES, named, send
 from tests.host.gateway.repository import write
 from tests.processes import wait_until
-from tests.running import serving
+from tests.running import connected, serving
 from triton_ensembles.ground.processes import descendants
-from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.gateway_server import GatewayServer
 
 BINARY = "application/vnd.sagemaker-triton.binary+json"
@@ -210,15 +207,6 @@ def test_models_that_no_table_has_are_answered_by_their_own_names_in_kserve_v2(g
         assert send(gateway, content, attributes=attributes)[:2] == (404, {"error": message})
 
 
-def test_kserve_v2_is_on_the_same_port(gateway: GatewayServer) -> None:
-    with http_client(gateway, network_timeout=300, connection_timeout=300) as client:
-        tensor = InferInput("X", [1, 2], "FP32").set_data_from_numpy(np.array([[1, 2]], np.float32))
-        assert client.infer("numbers", [tensor], "2").as_numpy("Y").tolist() == [[10, 20]]
-        assert {model["name"]: model["state"] for model in client.get_model_repository_index()} == dict.fromkeys(
-            ["file", "numbers", "waits", "words"], "READY"
-        )
-
-
 @pytest.mark.parametrize(
     ("head", "status", "answer"),
     [
@@ -231,7 +219,7 @@ def test_kserve_v2_is_on_the_same_port(gateway: GatewayServer) -> None:
     ],
 )
 def test_other_requests_are_answered_as_in_http(gateway: GatewayServer, head: str, status: int, answer: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", gateway.ports.sagemaker)) as client:
+    with connected(gateway.sagemaker_url) as client:
         client.sendall(f"{head}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
         response = client.makefile("rb").read()
     assert int(response.split()[1]) == status
