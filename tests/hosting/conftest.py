@@ -6,14 +6,16 @@ import shutil
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.hosting import archives
 from tests.processes import eventually
+from triton_ensembles.endpoint.events import RecentEvents
+from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.variants.spec import ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.variants.variant import Context, Variant
 from triton_ensembles.ground.processes import descendants
@@ -55,35 +57,6 @@ class FolderBucket(S3Objects):
         return file
 
 
-@dataclass
-class Observer:
-    """Keeps all metrics and events."""
-
-    metrics: list[tuple[str, float]] = field(default_factory=list)
-    forgotten: list[str] = field(default_factory=list)
-    events: list[tuple[str, str]] = field(default_factory=list)
-
-    def record(self, name: str, value: float, *_: str) -> None:
-        self.metrics.append((name, value))
-
-    @property
-    def prometheus(self) -> Self:
-        return self
-
-    def forget(self, *where: str, of_gauges: bool) -> None:
-        """Nothing here tells instances apart, so that only models count."""
-        self.forgotten += [] if of_gauges else where[-1:]
-
-    def add(self, endpoint: str, kind: str, text: str) -> None:
-        self.events.append((kind, text))
-
-    def of(self, kind: str) -> list[str]:
-        return [text for each, text in self.events if each == kind]
-
-    def values(self, name: str) -> list[float]:
-        return [value for each, value in self.metrics if each == name]
-
-
 class Host:
     """One variant under test."""
 
@@ -92,7 +65,7 @@ class Host:
         self.bucket.mkdir()
         self.root = folder / "variant"
         self.log = folder / "endpoint.log"
-        self.observer = Observer()
+        self.metrics, self.events = Metrics(), RecentEvents()
         self.objects: S3Objects = FolderBucket(self.bucket)
         self._started: Variant | None = None
 
@@ -123,7 +96,7 @@ class Host:
         spec = ContainerSpec(image, url, mode, COMPLETE | dict(environment), cache)  # type: ignore[arg-type]
         self._started = Variant(
             VariantPlan("AllTraffic", spec, Budgets(**limits), instances, "ml.m5.large", 1.0),
-            Context("tested", self.objects, self.root, self.log, *(self.observer, self.observer)),  # type: ignore[arg-type]
+            Context("tested", self.objects, self.root, self.log, self.metrics, self.events),
         )
         await self._started.start()
 
@@ -171,9 +144,20 @@ class Host:
 
     async def die(self) -> None:
         """Kill the server, and come back when the next one is up."""
-        started = len(self.observer.of("instance-started"))
+        before = self.variant.snapshot().instances[0].restarts
         self.kill()
-        await eventually(lambda: len(self.observer.of("instance-started")) > started)
+        await eventually(lambda: self.variant.snapshot().instances[0].restarts > before)
+
+    def told(self, kind: str) -> list[str]:
+        """The latest events of a kind, in their order."""
+        return [event.text for event in reversed(self.events.latest) if event.kind == kind]
+
+    def metric(self, name: str) -> dict[str, float]:
+        """How often it was measured by target model, or a gauge by instance, as in /metrics."""
+        families = text_string_to_metric_families(self.metrics.prometheus.text().decode())
+        samples = [each for family in families for each in family.samples if each.name.startswith(f"sagemaker_{name}_")]
+        places = [each for each in samples if not each.name.endswith("_sum")]
+        return {each.labels.get("target_model") or each.labels["instance"]: each.value for each in places}
 
     def files(self) -> list[str]:
         """What lies below the folder of models, two levels deep."""

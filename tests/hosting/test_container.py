@@ -1,4 +1,4 @@
-"""The container as SageMaker starts it: its variables, its ports, its log."""
+"""The container's log, and what a variable changes of it."""
 
 from pathlib import Path
 
@@ -9,13 +9,6 @@ from tests.hosting.conftest import Host
 from triton_ensembles.hosting.log_file import trim_log
 
 pytestmark = pytest.mark.anyio
-
-
-async def test_a_port_in_the_environment_is_named_as_without_effect(host: Host) -> None:
-    """The container listens on sockets, so that instances and updates never want the same port."""
-    await host.start(environment={"SAGEMAKER_TRITON_METRICS_PORT": "many"})
-    (event,) = host.observer.of("variable")
-    assert "METRICS_PORT has no effect here: the endpoint's own port has Triton's metrics under /metrics" in event
 
 
 async def test_the_log_is_only_verbose_and_metrics_are_only_off_when_that_is_asked_for(host: Host) -> None:
@@ -49,15 +42,3 @@ def test_a_log_that_has_grown_too_large_is_emptied_in_place(tmp_path: Path) -> N
         server.write(b"new")
     assert log.read_bytes() == b"new"
     assert (tmp_path / "endpoint.log.1").read_bytes() == b"old" * 10
-
-
-async def test_models_see_the_environment_of_a_container_and_no_secret_of_the_developer(
-    host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise an archive of somebody else reads AWS keys and tokens, and models that need them work only here."""
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of the developer")
-    monkeypatch.setenv("SOME_TOKEN", "of the developer")
-    asked = "['of the developer' in os.environ.values(), 'HOME' in os.environ, os.environ.get('MODE') == 'b']"
-    host.put("curious.tar.gz", model(execute=f"x = x * 0 + {asked}"))
-    await host.start(environment={"MODE": "b"})
-    assert await host.ask("curious.tar.gz", 1, 1, 1) == [0, 1, 1]

@@ -1,14 +1,12 @@
 """The image of a container decides which Python runs its steps."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from tests.hosting import archives
 from tests.hosting.conftest import Host
 from tests.pythons import python_or_skip
-from tests.starter.repositories import tensors, write_network
 from triton_ensembles.hosting.errors import ModelError
 from triton_ensembles.server import stubs
 from triton_ensembles.server.interpreter import Interpreter, find_interpreter
@@ -38,18 +36,7 @@ async def test_steps_run_under_the_python_of_the_image(host: Host, image: str, p
     python_or_skip(python)
     await host.start(image=image)
     assert host.variant.snapshot().python == await answered(host) == python
-    assert "Python" not in str(host.observer.of("warning"))
-
-
-async def test_an_engine_serves_behind_the_name_of_an_image_with_another_python(host: Host, tmp_path: Path) -> None:
-    """Otherwise unchanged boto3 code with AWS's own image gets a ModelError for every archive with a model file."""
-    write_network(tmp_path / "model.onnx")
-    config = f'backend: "onnxruntime"\n{tensors(("X", "FP32", "4"), ("Y", "FP32", "3"))}'
-    files = {"network/config.pbtxt": config.encode(), "network/1/model.onnx": (tmp_path / "model.onnx").read_bytes()}
-    host.put("a.tar.gz", files)
-    await host.start(image=IMAGE.format("24.09-py3" if server_python() != "3.10" else "25.04-py3"))
-    request = {"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 4, 8]}]}
-    assert archives.values(await host.send("a.tar.gz", json.dumps(request).encode())) == [1, 2, 4]
+    assert "Python" not in str(host.told("warning"))
 
 
 async def test_the_error_of_a_load_names_the_python_that_the_archive_was_built_for(host: Host) -> None:
@@ -74,7 +61,7 @@ async def test_a_python_that_is_missing_here_is_replaced_loudly(host: Host, monk
     monkeypatch.setattr(stubs, "find_interpreter", only_the_running_one)
     await host.start(image=IMAGE.format("24.09-py3"))
     assert await answered(host) == host.variant.snapshot().python == server_python()
-    (event,) = host.observer.of("warning")
+    (event,) = host.told("warning")
     assert "the image of Triton 24.09 runs Python steps with Python 3.10" in event
     assert f"here they run with Python {server_python()}" in event and "pyenv install 3.10" in event
     assert [error.text for error in host.variant.snapshot().errors if "Python 3.10" in error.text]

@@ -26,9 +26,9 @@ async def test_environments_stay_on_the_disk_after_their_models_are_gone(host: H
         assert await host.ask(f"{number}.tar.gz", 5.0) == [5.0]
         await eventually(lambda: not host.files())
         await eventually(lambda: on_disk(host) == (8 * number, 8 * number))  # noqa: B023
-    await eventually(lambda: host.observer.values("UnpackedEnvironments")[-1:] >= [16 * MIB])
+    await eventually(lambda: host.metric("UnpackedEnvironments")["0"] >= 16 * MIB)
     only_environments = pytest.approx(100 * 16 / 4096, rel=0.05)  # a measurement before counts the model's files, too
-    await eventually(lambda: host.observer.values("DiskUtilization")[-1] == only_environments)
+    await eventually(lambda: host.metric("DiskUtilization")["0"] == only_environments)
     await host.die()
     assert on_disk(host) == (0, 0)
 

@@ -35,14 +35,14 @@ async def test_the_least_recently_used_model_is_evicted_and_its_memory_is_freed(
     pid = host.pid()
     assert not started_by(pid, gone.hash)
     assert proportional_set_size([pid, *descendants(pid)]) < TWO_FIT
-    assert host.observer.forgotten == ["b.tar.gz"]  # by /metrics
+    assert list(host.metric("ModelLoadingTime")) == ["a.tar.gz", "c.tar.gz"]
     assert 100 * MIB < host.status("a.tar.gz").memory_bytes < 180 * MIB
     # Its copy on the disk is loaded again, without a download; what it took last time is freed before the load.
     await host.ask("b.tar.gz")
     assert host.loaded() == ["b.tar.gz", "c.tar.gz"]
-    assert len(host.observer.values("ModelDownloadingTime")) == 3
+    assert "b.tar.gz" not in host.metric("ModelDownloadingTime")
     # One event says that b was evicted, and why.
-    (line,) = (text for _, text in host.observer.events if "b.tar.gz is unloaded" in text)
+    (line,) = (event.text for event in host.events.latest if "b.tar.gz is unloaded" in event.text)
     assert line.startswith("instance 0: b.tar.gz is unloaded: 'c.tar.gz' needs ")
 
 
@@ -55,7 +55,7 @@ async def test_room_is_made_ahead_of_need(host: Host) -> None:
         await host.ask(f"{name}.tar.gz")
     await eventually(lambda: host.status("a.tar.gz").state is ModelState.ON_DISK)
     assert host.loaded() == ["b.tar.gz"]
-    assert "a.tar.gz is unloaded: the next load is to find room" in host.observer.of("model-evicted")[0]
+    assert "a.tar.gz is unloaded: the next load is to find room" in host.told("model-evicted")[0]
     await host.ask("c.tar.gz")
     await eventually(lambda: host.status("b.tar.gz").state is ModelState.ON_DISK)
     assert host.loaded() == ["c.tar.gz"]
@@ -72,7 +72,7 @@ async def test_an_unload_has_ended_when_the_ensembles_steps_have(host: Host) -> 
         if kind == "model-unloaded":
             left.append(len([pid for pid in host.processes() if command_line(pid)]))  # a zombie has none
 
-    host.observer.add = unloaded  # type: ignore[method-assign]
+    host.events.add = unloaded  # type: ignore[method-assign]
     await host.ask("slow.tar.gz")
     assert len(host.processes()) == 2
     await eventually(lambda: left)
@@ -115,7 +115,7 @@ async def test_a_server_that_grows_beyond_its_budget_loses_idle_models(host: Hos
     await host.ask("idle.tar.gz", 1)
     await host.ask("grows.tar.gz", 2)
     await eventually(lambda: "grows.tar.gz" not in host.loaded())
-    for line in host.observer.of("model-evicted"):
+    for line in host.told("model-evicted"):
         assert re.search(r"(grows|idle).tar.gz is unloaded: the server has outgrown its memory budget", line)
     assert await host.ask("idle.tar.gz", 1) == [1]
 
@@ -134,7 +134,7 @@ async def test_a_507_evicts_another_model_and_tries_again_until_nothing_is_left(
     assert await host.ask("second.tar.gz", 7) == [7]
     assert host.loaded() == ["second.tar.gz"]
     reason = "loading 'second.tar.gz'" if when == "initialize" else "an invocation"
-    assert f"answered 507 to {reason}" in host.observer.of("model-evicted")[0]
+    assert f"answered 507 to {reason}" in host.told("model-evicted")[0]
     await host.model_error("never.tar.gz", "CUDA out of memory", 507)
 
 
@@ -152,7 +152,7 @@ async def test_a_full_disk_deletes_unloaded_models_first_and_then_idle_ones(host
     assert host.model("a.tar.gz") is None
     assert host.loaded() == ["b.tar.gz", "c.tar.gz"]
     assert len(host.files()) == 2
-    assert "a.tar.gz is deleted from the disk: 'c.tar.gz' needs the space" in host.observer.of("model-deleted")[0]
+    assert "a.tar.gz is deleted from the disk: 'c.tar.gz' needs the space" in host.told("model-deleted")[0]
     assert await host.ask("a.tar.gz", 3) == [3]
 
 
@@ -168,7 +168,10 @@ async def test_a_model_that_is_requested_while_it_is_unloaded_is_loaded_again(ho
     await eventually(gate.reached)
     again = asyncio.create_task(host.ask("a.tar.gz", 1))
     await eventually(lambda: (status := host.model("a.tar.gz")) and status.misses == 2)
+    assert (host.status("other.tar.gz").condition, host.status("other.tar.gz").waits_for) == ("queued", "memory")
     gate.open()
     assert await again == [1]
     assert await other == [2]
     assert host.status("a.tar.gz").loads == 2
+    cold = host.status("other.tar.gz").cold_start
+    assert cold is not None and cold.reason == "memory" and min(cold.wait, cold.download, cold.load) > 0

@@ -2,13 +2,12 @@
 
 import asyncio
 import contextlib
-import tarfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.hosting.archives import Gate, body, ensemble, model, packed, special
+from tests.hosting.archives import Gate, body, ensemble, model, packed
 from tests.hosting.conftest import Host
 from tests.processes import eventually, wait_for_end
 from triton_ensembles.hosting.errors import (
@@ -48,30 +47,13 @@ async def test_a_name_that_could_hurt_the_container_is_refused(shared: Host, nam
         await shared.ask(name)
 
 
-WHOLE = packed(model() | {"weights.bin": bytes(range(256)) * 4096})
-BOMB = packed(model() | {"zeros.bin": b"\0" * (101 << 20)})
-BAD_ARCHIVES = {
-    "truncated": (WHOLE[: len(WHOLE) // 2], r"breaks off before its end \(archive-truncated\); upload it again"),
-    "empty": (b"", r"the file is empty \(archive-unreadable\)"),
-    "not gzip": (b"PK\x03\x04 a zip", r"not a gzip file \(archive-unreadable\); upload a tar archive compressed"),
-    "bomb": (BOMB, r"more than 100 times its size.*\(archive-bomb\)"),
-    "traversal": (packed(model() | {"../../evil": b"x"}), r"'../../evil' leads out of the model's folder"),
-    "symbolic link": (packed(model(), special("a/l", tarfile.SYMTYPE, "/etc")), r"'a/l' is a symbolic link to '/etc'"),
-    "hard link": (packed(model(), special("l", tarfile.LNKTYPE, "identity")), r"'l' is a hard link to 'identity'"),
-    "device": (packed(model(), special("null", tarfile.CHRTYPE)), r"'null' is a device or a pipe"),
-    "long name": (packed({"n" * 300: b"x"}), "is not a valid file name"),
-    "file and folder": (packed({"a": b"x", "a/b": b"y"}), r"'a/b' is both a file and a folder"),
-}
-
-
-@pytest.mark.parametrize("kind", BAD_ARCHIVES)
-async def test_a_bad_archive_is_refused_with_its_fault(shared: Host, kind: str) -> None:
-    content, message = BAD_ARCHIVES[kind]
-    key = f"{kind.replace(' ', '-')}.tar.gz"
-    shared.put(key, content)
-    with pytest.raises(ValidationError, match=f"Failed to extract model data archive from URL.*{key}.*{message}"):
-        await shared.ask(key)
-    assert shared.variant.snapshot().errors[0].target_model == key
+async def test_a_bad_archive_is_refused_with_its_fault(shared: Host) -> None:
+    """tests/sagemaker/test_extraction.py has all faults. What was written before this one is removed."""
+    shared.put("bad.tar.gz", packed(model() | {"../../evil": b"x"}))
+    fault = r"bad\.tar\.gz.*'../../evil' leads out of the model's folder \(sagemaker-unsafe-member\); "
+    with pytest.raises(ValidationError, match=f"Failed to extract model data archive from URL.*{fault}"):
+        await shared.ask("bad.tar.gz")
+    assert shared.variant.snapshot().errors[0].target_model == "bad.tar.gz"
 
 
 async def test_an_archive_without_a_model_says_so(shared: Host) -> None:
@@ -94,14 +76,14 @@ async def test_of_two_ensembles_one_answers_and_a_warning_says_so(shared: Host) 
     shared.put("two.tar.gz", ensemble("left", "two.step") | ensemble("right", "two.step") | steps)
     assert await shared.ask("two.tar.gz", 1) == [2]
     warning = "has 2 ensembles (left, right): Triton serves whichever the folder lists last"
-    assert warning in shared.observer.of("warning")[0]
+    assert warning in str(shared.told("warning"))
 
 
 async def test_a_step_that_raises_is_named_with_its_message_and_a_fixed_upload_works(shared: Host) -> None:
     pair = ensemble("pair", "pair.a", "pair.b") | model("pair.a")
     shared.put("pair.tar.gz", pair | model("pair.b", initialize="raise ValueError('the vocabulary is missing')"))
     await shared.model_error("pair.tar.gz", r"pair\.b: Internal: ValueError: the vocabulary is missing", 400)
-    assert "steps of 'pair.tar.gz' that did load keep their memory" in shared.observer.of("warning")[-1]
+    assert "steps of 'pair.tar.gz' that did load keep their memory" in shared.told("warning")[-1]
     shared.put("pair.tar.gz", pair | model("pair.b"))
     assert await shared.ask("pair.tar.gz", 2) == [2]
 
@@ -177,7 +159,7 @@ async def test_a_killed_server_is_restarted_and_nothing_hangs(host: Host, tmp_pa
     assert await host.ask("b.tar.gz", 2) == [2]
     status = host.variant.snapshot().instances[0]
     assert status.restarts == 1
-    assert "signal 9" in host.observer.of("instance-died")[0]
+    assert "signal 9" in host.told("instance-died")[0]
     assert not wait_for_end(before)
 
 

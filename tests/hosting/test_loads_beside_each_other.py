@@ -70,30 +70,6 @@ async def test_a_load_waits_neither_for_another_load_nor_for_an_unload_where_the
     assert await slow == [1]
 
 
-async def test_a_queued_model_says_what_it_waits_for(host: Host, tmp_path: Path) -> None:
-    gate = Gate(tmp_path)
-    host.put("slow.tar.gz", model(initialize=gate.wait))
-    for name in "ab":
-        host.put(f"{name}.tar.gz", model())
-    await host.start(memory_bytes=160 * MIB)  # too little for three guesses at once
-    slow = asyncio.create_task(host.ask("slow.tar.gz", 1))
-    await eventually(gate.reached)
-    queued = []
-    for number, name in enumerate(("a.tar.gz", "b.tar.gz")):
-        queued.append(asyncio.create_task(host.ask(name, number)))
-        await eventually(lambda name=name: host.model(name) and host.status(name).waits_for == "other loads")
-        assert host.status(name).condition == "queued"
-    await asyncio.sleep(0.2)
-    gate.open()
-    assert await asyncio.gather(slow, *queued) == [[1], [0], [1]]
-    for name in ("a.tar.gz", "b.tar.gz"):
-        cold = host.status(name).cold_start
-        assert cold is not None and cold.reason == "other loads"
-        assert cold.wait > 0.2
-    cold = host.status("slow.tar.gz").cold_start
-    assert cold is not None and not cold.reason
-
-
 async def test_only_the_model_that_takes_the_server_with_it_is_blamed(host: Host, tmp_path: Path) -> None:
     flag = tmp_path / "kill"
     host.put("evil.tar.gz", model(initialize=f"if os.path.exists({str(flag)!r}): os.kill(os.getppid(), 9)"))

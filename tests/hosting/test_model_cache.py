@@ -9,31 +9,16 @@ from tests.hosting.archives import Gate, model
 from tests.hosting.conftest import Host
 from tests.processes import eventually
 from triton_ensembles.hosting.errors import ModelNotReadyException
-from triton_ensembles.sagemaker.model_state import ModelState
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_model_is_fetched_loaded_and_answers(shared: Host) -> None:
-    shared.put("team/one.tar.gz", model())
-    assert shared.model("team/one.tar.gz") is None
-    assert await shared.ask("team/one.tar.gz", 1, 2, 3) == [1, 2, 3]
-    status = shared.status("team/one.tar.gz")
-    assert status.state is ModelState.LOADED
-    assert status.cold_start is not None and status.cold_start.load > 0 and status.cold_start.download > 0
-    assert (status.misses, status.hits, status.loads, status.in_use) == (1, 0, 1, 0)
-    assert await shared.ask("team/one.tar.gz", 4) == [4]
-    again = shared.status("team/one.tar.gz")
-    assert (again.hits, again.loads) == (1, 1)
-
-
 async def test_a_hundred_requests_for_a_cold_model_load_it_once(shared: Host) -> None:
     shared.put("hot.tar.gz", model())
-    downloads = len(shared.observer.values("ModelDownloadingTime"))
     answers = await asyncio.gather(*(shared.ask("hot.tar.gz", number) for number in range(100)))
     assert answers == [[number] for number in range(100)]
     assert shared.status("hot.tar.gz").loads == 1
-    assert len(shared.observer.values("ModelDownloadingTime")) == downloads + 1
+    assert shared.metric("ModelDownloadingTime")["hot.tar.gz"] == 1
     assert shared.log.read_text().count("Loading SageMaker TargetModel: hot.tar.gz") == 1
 
 
@@ -97,4 +82,4 @@ async def test_several_instances_share_the_requests_and_each_model_stays_where_i
     lines = [line.split() for line in host.log.read_text().splitlines() if line.startswith("I")]
     assert {int(words[2]) for words in lines} == {host.pid(0), host.pid(1)}
     await host.variant.resize(1)
-    assert set(host.observer.forgotten) == before[1]
+    assert set(host.metric("ModelLoadingTime")) == before[0]

@@ -67,8 +67,8 @@ async def test_what_a_model_has_started_ends_with_it(host: Host, tmp_path: Path,
     await host.ask("one.tar.gz")
     pid = int(file.read_text())
     if end == "of the model":
-        await eventually(lambda: host.observer.of("model-unloaded"))
-        assert "'one.tar.gz' had started 1 processes that outlived it" in host.observer.of("warning")[0]
+        await eventually(lambda: host.told("model-unloaded"))
+        assert "'one.tar.gz' had started 1 processes that outlived it" in host.told("warning")[0]
     elif end == "of the server":
         await host.die()
     else:

@@ -35,18 +35,27 @@ def test_nothing_is_written_that_was_not_reserved(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("member", "rule"),
-    [
-        (special("../x", tarfile.REGTYPE), "sagemaker-unsafe-member"),
-        (special("/etc/x", tarfile.REGTYPE), "sagemaker-unsafe-member"),
-        (special("link", tarfile.SYMTYPE, "a"), "sagemaker-symbolic-link"),
-        (special("tty", tarfile.CHRTYPE), "sagemaker-device"),
-    ],
-)
-def test_a_bad_member_is_refused_by_its_rule(tmp_path: Path, member: tarfile.TarInfo, rule: str) -> None:
-    (tmp_path / "archive").write_bytes(packed({"a": b""}, member))
-    with pytest.raises(ExtractionError) as caught:
+UNSAFE = "sagemaker-unsafe-member"
+BAD_ARCHIVES = {
+    "truncated": (GOOD[: len(GOOD) // 2], "archive-truncated", r"breaks off before its end.*; upload it again"),
+    "empty": (b"", "archive-unreadable", "the file is empty"),
+    "not gzip": (b"PK\x03\x04 a zip", "archive-unreadable", "not a gzip file.*; upload a tar archive compressed"),
+    "bomb": (packed({"zeros.bin": b"\0" * (101 << 20)}), "archive-bomb", "more than 100 times its size"),
+    "traversal": (packed({"../../evil": b"x"}), UNSAFE, "'../../evil' leads out of the model's folder"),
+    "absolute": (packed({"/etc/x": b"x"}), UNSAFE, "'/etc/x'"),
+    "long name": (packed({"n" * 300: b"x"}), UNSAFE, "is not a valid file name"),
+    "file and folder": (packed({"a": b"x", "a/b": b"y"}), UNSAFE, "'a/b' is both a file and a folder"),
+    "symbolic link": (packed({}, special("a/l", tarfile.SYMTYPE, "/etc")), "sagemaker-symbolic-link", "link to '/etc'"),
+    "hard link": (packed({}, special("l", tarfile.LNKTYPE, "a")), "sagemaker-hard-link", "'l' is a hard link to 'a'"),
+    "device": (packed({}, special("null", tarfile.CHRTYPE)), "sagemaker-device", "'null' is a device or a pipe"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_ARCHIVES)
+def test_a_bad_archive_is_refused_with_its_fault(tmp_path: Path, kind: str) -> None:
+    content, rule, message = BAD_ARCHIVES[kind]
+    (tmp_path / "archive").write_bytes(content)
+    with pytest.raises(ExtractionError, match=message) as caught:
         extract(tmp_path / "archive", tmp_path / "out", lambda _: None)
     assert caught.value.rule == rule
 
