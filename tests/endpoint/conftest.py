@@ -106,6 +106,13 @@ def refused(function: Callable[..., Any], **parameters: Any) -> tuple[str, str]:
     return error["Code"], error["Message"]
 
 
+def signed(service: str) -> str:
+    """The header Authorization of a request to a service of AWS, whose signature nobody looks at."""
+    return (
+        f"AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/{service}/aws4_request, SignedHeaders=host, Signature=0"
+    )
+
+
 def page(local: LocalEndpoint) -> str:
     """The HTML of the status page."""
     return requests.get(local.url, timeout=300).text

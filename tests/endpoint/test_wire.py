@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 import requests
 
-from tests.endpoint.conftest import BUCKET, Deployer, ask, page
+from tests.endpoint.conftest import BUCKET, Deployer, ask, page, signed
 from tests.hosting import archives
 from tests.processes import wait_until
 from tests.running import connected
@@ -71,7 +71,6 @@ def test_requests_as_for_a_proxy_are_bad(local: LocalEndpoint, target: str) -> N
     assert b"send the path alone" in answer
 
 
-SIGNED = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
 STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-01-01T00:00:00Z&Period=60"
 
 
@@ -90,7 +89,7 @@ STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-0
 def test_what_cannot_be_read_is_a_bad_request_in_the_format_of_its_service(
     local: LocalEndpoint, service: str, path: str, target: str | None, body: str, code: str
 ) -> None:
-    headers = {"Authorization": SIGNED.format(service), "Content-Type": "application/x-www-form-urlencoded"}
+    headers = {"Authorization": signed(service), "Content-Type": "application/x-www-form-urlencoded"}
     if target is not None:
         headers |= {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.1"}
     method = "PUT" if path.startswith(f"/{BUCKET}?") and "delete" not in path else "POST"

@@ -14,8 +14,7 @@ import pytest
 import requests
 from boto3.s3.transfer import TransferConfig
 
-from tests.endpoint.conftest import BUCKET, Deployer, ask, refused
-from tests.endpoint.test_wire import SIGNED
+from tests.endpoint.conftest import BUCKET, Deployer, ask, refused, signed
 from tests.hosting import archives
 from tests.processes import started_by, wait_for_end
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -43,43 +42,32 @@ def moto_process(local: LocalEndpoint) -> int:
 
 
 def test_a_large_object_goes_through_the_disk(local: LocalEndpoint, s3: Any, large: Path, tmp_path: Path) -> None:
-    """In parts, as upload_file and download_file transfer it, and as one stream; an archive may exceed the memory."""
-    process = moto_process(local)
-    config = TransferConfig(max_concurrency=2)
-    s3.upload_file(str(large), BUCKET, "large/file one.bin", Config=config)
-    assert s3.head_object(Bucket=BUCKET, Key="large/file one.bin")["ContentLength"] == MEGABYTES << 20
-    after_upload = anonymous_megabytes(process)
-    s3.download_file(BUCKET, "large/file one.bin", str(tmp_path / "back"), Config=config)
-    assert filecmp.cmp(large, tmp_path / "back", shallow=False)
-    with (tmp_path / "streamed").open("wb") as file:
-        shutil.copyfileobj(s3.get_object(Bucket=BUCKET, Key="large/file one.bin")["Body"], file, 1 << 20)
-    assert filecmp.cmp(large, tmp_path / "streamed", shallow=False)
-    assert max(after_upload, anonymous_megabytes(process)) < MEGABYTES * 1.5  # moto alone needs 3.7 times
-    part = s3.get_object(Bucket=BUCKET, Key="large/file one.bin", Range="bytes=1000000-1000009")
-    assert part["Body"].read() == large.read_bytes()[1_000_000:1_000_010]
-    assert part["ContentRange"] == f"bytes 1000000-1000009/{MEGABYTES << 20}"
-    s3.delete_object(Bucket=BUCKET, Key="large/file one.bin")
-
-
-def test_a_large_object_is_put_through_the_disk(local: LocalEndpoint, s3: Any, large: Path) -> None:
-    """Otherwise a PUT takes more than twice the object's size of memory."""
+    """By one PUT, in parts, as upload_file and download_file transfer it, and as one stream: an archive may exceed the
+    memory."""
     process, ended, used = moto_process(local), threading.Event(), [0.0]
+    config, key = TransferConfig(max_concurrency=2), {"Bucket": BUCKET, "Key": "large/file one.bin"}
 
     def watch() -> None:
         while not ended.wait(0.01):
             used.append(anonymous_megabytes(process))
 
     before = anonymous_megabytes(process)
-    with ThreadPoolExecutor() as pool, large.open("rb") as file:
+    with ThreadPoolExecutor() as pool, large.open("rb") as file, (tmp_path / "streamed").open("wb") as streamed:
         pool.submit(watch)
         try:
-            s3.put_object(Bucket=BUCKET, Key="large/put.bin", Body=file)
+            s3.put_object(**key, Body=file)
+            shutil.copyfileobj(s3.get_object(**key)["Body"], streamed, 1 << 20)
+            s3.upload_file(str(large), **key, Config=config)
+            s3.download_file(**key, Filename=str(tmp_path / "back"), Config=config)
         finally:
             ended.set()
-    assert max(used) - before < MEGABYTES / 2
-    s3.download_file(BUCKET, "large/put.bin", f"{large}.back")
-    assert filecmp.cmp(large, f"{large}.back", shallow=False)
-    s3.delete_object(Bucket=BUCKET, Key="large/put.bin")
+    assert max(used) - before < MEGABYTES / 2  # moto alone needs 3.7 times the object's size
+    for copy in ("streamed", "back"):
+        assert filecmp.cmp(large, tmp_path / copy, shallow=False)
+    part = s3.get_object(**key, Range="bytes=1000000-1000009")
+    assert part["Body"].read() == large.read_bytes()[1_000_000:1_000_010]
+    assert part["ContentRange"] == f"bytes 1000000-1000009/{MEGABYTES << 20}"
+    s3.delete_object(**key)
 
 
 def test_objects_keep_their_type_metadata_and_odd_names(s3: Any) -> None:
@@ -107,7 +95,7 @@ def test_a_key_has_at_most_1024_bytes(s3: Any) -> None:
 @pytest.mark.parametrize("name", ["Models", "a_b", "a..b", "192.168.1.1", "xn--a", "a-"])
 def test_a_name_that_s3_gives_no_bucket_is_refused(local: LocalEndpoint, name: str) -> None:
     """Otherwise the same code fails on AWS."""
-    headers = {"Authorization": SIGNED.format("s3")}
+    headers = {"Authorization": signed("s3")}
     answer = requests.put(f"{local.url}/{name}", headers=headers, timeout=300)
     assert answer.status_code == 400 and "<Code>InvalidBucketName<" in answer.text
 

@@ -3,7 +3,6 @@
 import base64
 import gzip
 import hashlib
-import http.client
 import os
 import re
 import socket
@@ -17,8 +16,8 @@ from typing import Any
 import pytest
 import requests
 
-from tests.endpoint.conftest import BUCKET, refused
-from tests.running import connected
+from tests.endpoint.conftest import BUCKET, refused, signed
+from tests.running import connected, sent
 from triton_ensembles.endpoint.aws_services.checksums import CHECKSUMS
 from triton_ensembles.endpoint.local import LocalEndpoint
 
@@ -30,7 +29,7 @@ BODIES = {
     "bytes": os.urandom(300_000),
     "gzip": gzip.compress(b"tar"),
 }
-SIGNED = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
+SIGNED = signed("s3")
 
 
 def sha256(data: bytes) -> str:
@@ -51,13 +50,7 @@ def presigned(s3: Any, operation: str = "put_object", key: str = "up", **paramet
 def put(url: str, body: Any, headers: dict[str, str]) -> int:
     """With no other header than these; pieces are sent chunked."""
     parts = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=300)
-    chunked = not isinstance(body, bytes)
-    connection.request("PUT", f"{parts.path}?{parts.query}", body, headers, encode_chunked=chunked)
-    reply = connection.getresponse()
-    reply.read()
-    connection.close()
-    return reply.status
+    return sent(parts.netloc, "PUT", f"{parts.path}?{parts.query}", body, headers)[0]
 
 
 TYPES = [None, FORM, f"{FORM}; charset=utf-8", FORM.upper(), "multipart/form-data; boundary=x", "nonsense"]
