@@ -120,10 +120,12 @@ def page(local: LocalEndpoint) -> str:
 
 @pytest.fixture(scope="session")
 def shared(local: LocalEndpoint) -> str:
-    """A multi-model endpoint with one archive, for tests that only call it."""
+    """A multi-model endpoint with one archive, for tests that only call it. The default model of AWS's notebooks has no
+    effect there: TargetModel chooses."""
     deployer = Deployer(local)
     deployer.put("one.tar.gz", archives.model("one"))
-    return deployer.multi_model("shared")
+    named = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "ensemble_dali_inception"}
+    return deployer.multi_model("shared", Environment=COMPLETE | named)
 
 
 @pytest.fixture

@@ -45,10 +45,6 @@ def ask(runtime: Any, name: str, payload: dict[str, Any], **options: Any) -> tup
     return answer["InvokedProductionVariant"], json.load(answer["Body"])["result"]
 
 
-def log(local: LocalEndpoint) -> str:
-    return (local.root / "logs" / f"{NAME}.log").read_text()
-
-
 def container(local: LocalEndpoint, variant: str) -> int:
     """The process that the platform has started for a variant."""
     (pid,) = started_by(local.pid, "triton_ensembles host ", f".{variant}/0/")
@@ -112,4 +108,4 @@ def test_what_is_killed_is_started_again_and_only_what_was_under_way_fails(
 
 def test_the_log_has_what_the_models_print(local: LocalEndpoint, runtime: Any) -> None:
     ask(runtime, "words", {"text": "logged", "img": "AAAA"}, TargetVariant="old")
-    wait_until(lambda: "1 words" in log(local))
+    wait_until(lambda: "1 words" in (local.root / "logs" / f"{NAME}.log").read_text())

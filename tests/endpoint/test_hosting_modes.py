@@ -1,4 +1,4 @@
-"""The container's variables in AWS's hosting modes of Triton, as its guide calls them by boto3."""
+"""What AWS's guides set for a container that has no effect on this machine."""
 
 import html
 from typing import Any
@@ -9,23 +9,12 @@ from triton_ensembles.endpoint.local import LocalEndpoint
 
 OLD = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:22.12-py3"
 PIPE = ensemble("pipe", "a", "b") | model("a", execute="x = x + 1") | model("b", execute="x = x * 2")
-DOUBLE = model("double", execute="x = x * 2")
-NAMED = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
-
-
-def test_multi_model_endpoints_with_and_without_ensembles(deployer: Deployer, runtime: Any) -> None:
-    """The default model of AWS's notebook has no effect: TargetModel chooses."""
-    deployer.put("modes/double.tar.gz", DOUBLE)
-    deployer.put("modes/pipe.tar.gz", PIPE)
-    deployer.multi_model("modes", f"s3://{BUCKET}/modes/", Environment={NAMED: "ensemble_dali_inception"})
-    assert ask(runtime, "modes", "double.tar.gz", 1, 3) == [2, 6]
-    assert ask(runtime, "modes", "pipe.tar.gz", 1, 3) == [4, 8]
 
 
 def test_variables_without_an_effect_are_warned_of(local: LocalEndpoint, deployer: Deployer, runtime: Any) -> None:
     """As on AWS, where nothing says so."""
     environment = {
-        NAMED: "pipe",
+        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pipe",
         "SAGEMAKER_TRITON_LOG_VERBOS": "1",
         "SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--no-such-flag",
         "SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT": "0.5",
@@ -48,7 +37,7 @@ def test_variables_without_an_effect_are_warned_of(local: LocalEndpoint, deploye
 def test_finer_metrics_are_kept_without_an_effect(local: LocalEndpoint, deployer: Deployer, runtime: Any) -> None:
     own = {"MetricsEndpoints": [{"MetricsEndpointPath": "/metrics"}]}
     finer = {"EnableDetailedObservability": True, "MetricPublishFrequencyInSeconds": 60}
-    deployer.put("finer.tar.gz", DOUBLE)
+    deployer.put("finer.tar.gz", model())
     deployer.model("finer", f"s3://{BUCKET}/finer.tar.gz", "SingleModel", ContainerMetricsConfig=own)
     variant = {"VariantName": "v", "ModelName": "finer", "InstanceType": "ml.m5.xlarge", "InitialInstanceCount": 1}
     sagemaker = deployer.sagemaker

@@ -12,11 +12,15 @@ from triton_ensembles.commands.export import export
 from triton_ensembles.ground.errors import UsageError
 
 
-def config_of(*arguments: str) -> str:
-    """What the command prints. Raises what it raises."""
-    result = CliRunner().invoke(export, ["haproxy", *arguments], catch_exceptions=False)
+def exported(*arguments: str) -> str:
+    """What the command ``export`` prints. Raises what it raises."""
+    result = CliRunner().invoke(export, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def config_of(*arguments: str) -> str:
+    return exported("haproxy", *arguments)
 
 
 def check(config: str, folder: Path) -> str:

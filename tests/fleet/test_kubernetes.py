@@ -6,11 +6,9 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from tests.fleet.test_haproxy import check
+from tests.fleet.test_haproxy import check, exported
 from tests.measuring.planning.synthetic import profile
-from triton_ensembles.commands.export import export
 from triton_ensembles.commands.host import host
 from triton_ensembles.measuring.profiling.profile import write_profile
 
@@ -20,9 +18,7 @@ VERSIONS = ("1.28", "1.31", "1.37")  # of Kubernetes
 
 def manifests(*arguments: str) -> dict[tuple[str, str], Any]:
     """What the command prints, by kind and name. Raises what it raises."""
-    result = CliRunner().invoke(export, ["kubernetes", *arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    documents = list(yaml.safe_load_all(result.stdout))
+    documents = list(yaml.safe_load_all(exported("kubernetes", *arguments)))
     found = {(document["kind"], document["metadata"]["name"]): document for document in documents}
     assert len(found) == len(documents)
     return found

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,33 +46,6 @@ def test_every_request_is_valid_or_gets_one_of_awss_errors(request_: tuple[str, 
 def test_names_are_checked_quickly(start: str, end: str) -> None:
     """Nested repetition in AWS's patterns must not take minutes on a name that almost fits."""
     list(string_faults(SHAPES["CreateEndpoint"].members["EndpointName"].metadata, start + end, "endpointName"))
-
-
-WRONG_VARIABLE = {"ModelName": "m", "PrimaryContainer": {"Environment": {"1A": "b"}}}
-
-
-@pytest.mark.parametrize(
-    ("operation", "request_", "place", "rule"),
-    [
-        ("ListEndpoints", {"MaxResults": 101}, "maxResults", "have value less than or equal to 100"),
-        ("ListEndpoints", {"MaxResults": 0}, "maxResults", "have value greater than or equal to 1"),
-        ("ListEndpoints", {"SortBy": "Mood"}, "sortBy", "satisfy enum value set: [Name, CreationTime, Status]"),
-        ("AddTags", {"ResourceArn": "arn", "Tags": []}, "resourceArn", "satisfy regular expression pattern: arn:aws"),
-        (
-            "CreateModel",
-            WRONG_VARIABLE,
-            "primaryContainer.environment.key",
-            "satisfy regular expression pattern: [a-zA-Z_][",
-        ),
-        ("CreateModel", {"ModelName": "m", "Tags": [{"Key": "k"}]}, "tags.1.member.value", "not be null"),
-    ],
-)
-def test_every_constraint_is_named_with_its_place(
-    operation: str, request_: dict[str, Any], place: str, rule: str
-) -> None:
-    with pytest.raises(ValidationException) as caught:
-        validate(SHAPES[operation], request_)
-    assert f"at '{place}' failed to satisfy constraint: Member must {rule}" in caught.value.message
 
 
 def test_printable_means_ascii_as_in_java() -> None:
