@@ -22,7 +22,7 @@ from triton_ensembles.hosting.status import InstanceStatus
 from triton_ensembles.sagemaker.model_state import ModelState
 
 PLAN = VariantPlan("AllTraffic", ContainerSpec("image", "s3://b/", "MultiModel"), Budgets(1 << 30, 1 << 30), 1, "ml", 1)
-INSTANCE = InstanceStatus(0, True, 7, 0, 0, 0, 1 << 20, 1 << 20, 0, None, ())
+INSTANCE = InstanceStatus(0, True, 7, 0, 0, 0, 1 << 20, 1 << 20, 1 << 19, None, ())
 
 
 @dataclass
@@ -84,6 +84,7 @@ def test_the_page_is_as_large_with_a_thousand_models_as_with_a_hundred() -> None
     assert len(thousand) < 1.01 * len(hundred) < 100_000
     parts = ("<dt>models</dt><dd>1000</dd>", "<dt>loaded</dt><dd>1000</dd>", "Last errors", "data-model=", "980 more")
     assert sorted(parts, key=thousand.index) == list(parts)
+    assert "512.0 KiB of it in /tmp" in thousand
     assert len(names(thousand)) == 20
     assert len(names(html(models(1000), "?rows=all"))) == 1000
 
