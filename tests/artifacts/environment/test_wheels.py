@@ -11,7 +11,6 @@ from tests.wheels import add_wheel
 from triton_ensembles.artifacts.environment.pip_failures import WheelError
 from triton_ensembles.artifacts.environment.wheels import Wheels, install_wheels
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.pip_server import glibc_version
 
 pytestmark = pytest.mark.slow
 
@@ -57,16 +56,38 @@ def test_a_file_outside_the_folder_is_refused(wheel_index: Path, tmp_path: Path)
         install_wheels(Wheels(["alpha"], "3.10", (2, 35)), tmp_path / "site")
 
 
-def test_packages_are_chosen_that_accept_the_numpy_of_the_stub(wheel_index: Path, tmp_path: Path) -> None:
-    """Otherwise the newest pandas is packed, which needs numpy 2, and the model is built and never loads."""
+@pytest.fixture
+def frames(wheel_index: Path) -> Wheels:
+    """A package whose later releases need numpy 2, for a step that needs numpy 1."""
     add_wheel(wheel_index, "frame", "1.0", requires="numpy>=1.20")
-    add_wheel(wheel_index, "frame", "2.0", requires="numpy>=2")
+    for number in ("2.0", "3.0", "4.0rc1"):
+        add_wheel(wheel_index, "frame", number, requires='numpy>=2; python_version < "3.14"')
     for number in ("1.26.4", "2.3.0"):
         add_wheel(wheel_index, "numpy", number)
-    frame = Wheels(["frame"], "3.11", glibc_version(), constraints=["numpy<2"])
-    assert install_wheels(frame, tmp_path / "packages") == {"frame": "1.0", "numpy": "1.26.4"}
-    with pytest.raises(WheelError, match=r"contradict each other: .*frame 2\.0 depends on numpy>=2"):
-        install_wheels(replace(frame, requirements=["frame==2.0"]), tmp_path / "others")
+    return Wheels(["frame"], "3.11", (2, 35), constraints=["numpy<2"])
+
+
+def test_packages_are_chosen_that_accept_the_numpy_of_the_stub(frames: Wheels, tmp_path: Path) -> None:
+    """Otherwise the newest pandas is packed, which needs numpy 2, and the model is built and never loads."""
+    assert install_wheels(frames, tmp_path / "packages") == {"frame": "1.0", "numpy": "1.26.4"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (["frame>=2"], "frame 3.0 depends on numpy>=2; the steps need numpy<2; change the version of frame"),
+        (["frame==2.0", "numpy==1.26.4"], "you ask for numpy==1.26.4; frame 2.0 depends on numpy>=2; the steps"),
+        (["frame==9"], "glibc 2.35; ask for a version that has one: the newest are 1.0, 2.0 and 3.0"),
+        (["other"], "no wheel brings other for Python 3.11 and glibc 2.35; if the name is right, build one with `pip"),
+    ],
+)
+def test_a_failure_of_pip_is_one_sentence_with_what_to_do(
+    frames: Wheels, tmp_path: Path, asked: list[str], says: str
+) -> None:
+    """pip itself lists each version that it tried, a hundred of them for pandas."""
+    with pytest.raises(WheelError) as refusal:
+        install_wheels(replace(frames, requirements=asked), tmp_path / "packages")
+    assert says in str(refusal.value)
 
 
 def test_an_index_that_is_away_is_not_a_package_without_a_wheel(
