@@ -64,6 +64,20 @@ def test_the_archive_passes_check_for_its_image_and_instance(archive: Built) -> 
     assert facts == ["gpu", IMAGE, "2.51.0", "pretrained"]
 
 
+def test_the_archive_has_the_plan_from_elsewhere_and_says_how_it_was_built(archive: Built, engines_once: Path) -> None:
+    """Otherwise `check` could not say whether it will load on an instance, or nobody how accurate it is."""
+    (plan,) = archive.repository.rglob("model.plan")
+    assert plan.read_bytes() == (engines_once / "bert_trt.bert-trt.plan").read_bytes()
+    record = archive.manifest["artifacts"]["bert-trt/1/model.plan"]
+    facts = record["facts"]
+    assert (facts["tensorrt"], facts["gpu"], facts["compute_capability"]) == ("10.5.0", "NVIDIA A10G", "8.6")
+    assert facts["profiles"] == ["1x8 1x16 1x256", "1x8 64x32 64x256"]
+    assert facts["precision"] == "fp16" and "--fp16" in facts["built_by"]
+    assert "--maxShapes=token_ids:64x256,attn_mask:64x256" in facts["built_by"]
+    assert facts["least_cosine_to_fp32"] >= 0.9995
+    assert not [value for value in record["made_from"]["options"].values() if str(engines_once) in str(value)]
+
+
 def test_the_config_of_the_plan_is_for_a_gpu_that_sagemaker_chooses(archive: Built) -> None:
     config = read_config(archive.repository / "bert_trt.bert-trt" / "config.pbtxt")
     assert config.platform == "tensorrt_plan"

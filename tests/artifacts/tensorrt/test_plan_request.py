@@ -2,61 +2,54 @@
 
 from pathlib import Path
 
-import numpy as np
 import onnx
 import pytest
 from onnx import helper
 
 from checkout import ROOT
-from triton_ensembles.artifacts.tensorrt.plan_request import PlanRequest, read_request, write_request
-from triton_ensembles.artifacts.tensorrt.profiles import fill, read_profile
+from triton_ensembles.artifacts.tensorrt.plan_request import read_request, write_request
+from triton_ensembles.artifacts.tensorrt.profiles import fill
 from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.plan_precision import FLAGS, refuse_precision
 
-IMAGES = PlanRequest(
-    name="x.inception",
-    precision="fp32",
-    profiles=(read_profile("1 8 32"),),
-    inputs={"InceptionV3/input": (-1, 2, 2, 3)},
-    feeds=({"InceptionV3/input": np.arange(12, dtype=np.float32).reshape(1, 2, 2, 3)},),
-)
+CHECK = """import numpy as np
+
+OUTPUT = "output"
 
 
-def write_onnx(path: Path, *, quantized: bool = False) -> Path:
-    """A network of one layer, ["batch", 3, 224, 224], whose input goes through int8 if it is ``quantized``."""
-    shape = ["batch", 3, 224, 224]
-    tensors = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in ("input", "output")]
+def feeds(files, sizes):
+    return [{"InceptionV3/input": np.full((size, 2, 2, 3), size, np.float32)} for size in sizes]
+"""
+
+
+def write_onnx(path: Path, *, quantized: bool = False, given: str = "input") -> Path:
+    """A network of one layer, ["batch", 2, 2, 3], whose input ``given`` goes through int8 if it is ``quantized``."""
+    shape = ["batch", 2, 2, 3]
+    tensors = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in (given, "output")]
     constants = [helper.make_tensor("s", onnx.TensorProto.FLOAT, [], [0.1]), helper.make_tensor("z", 3, [], [0])]
-    nodes = [helper.make_node("QuantizeLinear", ["input", "s", "z"], ["q"])] if quantized else []
+    nodes = [helper.make_node("QuantizeLinear", [given, "s", "z"], ["q"])] if quantized else []
     nodes += [helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"])] if quantized else []
-    nodes.append(helper.make_node("Relu", ["d" if quantized else "input"], ["output"]))
+    nodes.append(helper.make_node("Relu", ["d" if quantized else given], ["output"]))
     graph = helper.make_graph(nodes, "g", tensors[:1], tensors[1:], constants if quantized else [])
     onnx.save(helper.make_model(graph), path)
     return path
 
 
-def test_a_script_of_the_project_says_what_a_plan_is_measured_on(tmp_path: Path) -> None:
-    """Otherwise a plan could be built only of the networks that this package has checks for."""
-    write_onnx(tmp_path / "model.onnx")
-    options = {"profiles": ["1 2 4"], "accuracy": "ensembles/resnet/accuracy.py"}
-    request = plan_request_for("x.y", tmp_path / "model.onnx", {}, options, ROOT, "10.4.0")
-    assert request.inputs == {"input": (-1, 3, 224, 224)}
-    assert [feed["input"].shape for feed in request.feeds] == [(2, 3, 224, 224)]
-
-
 def test_a_request_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """Otherwise a plan would be judged by other inputs than it was run with. Names may have slashes."""
-    (tmp_path / "model.onnx").write_bytes(b"onnx")
-    script = write_request(IMAGES, tmp_path / "model.onnx", tmp_path / "folder")
-    again = read_request(tmp_path / "folder", IMAGES.name)
-    assert (again.name, again.precision, again.profiles) == (IMAGES.name, IMAGES.precision, IMAGES.profiles)
-    assert again.inputs == IMAGES.inputs
-    np.testing.assert_array_equal(again.feeds[0]["InceptionV3/input"], IMAGES.feeds[0]["InceptionV3/input"])
-    command = IMAGES.build_command()
-    assert again.build_command() == command
-    assert "--fp16" not in command and "--maxShapes=InceptionV3/input:32x2x2x3" in command
-    assert script.read_text().count("trtexec") == 2
+    """Otherwise a plan would be judged by other inputs than it was run with: those that a script of the project has.
+    Names may have slashes."""
+    model = write_onnx(tmp_path / "model.onnx", given="InceptionV3/input")
+    (tmp_path / "check.py").write_text(CHECK)
+    options = {"profiles": ["1 2 4", "1 8 32"], "accuracy": "check.py", "precision": "fp32"}
+    request = plan_request_for("x.y", model, {}, options, tmp_path, "10.4.0")
+    assert request.inputs == {"InceptionV3/input": (-1, 2, 2, 3)}
+    script = write_request(request, model, tmp_path / "folder")
+    again = read_request(tmp_path / "folder", "x.y")
+    assert (again.name, again.inputs, again.build_command()) == ("x.y", request.inputs, request.build_command())
+    assert [set(feed["InceptionV3/input"].ravel().tolist()) for feed in again.feeds] == [{2}, {8}]
+    assert "--maxShapes=InceptionV3/input:32x2x2x3" in again.build_command()
+    assert script.read_text().count("trtexec") == 3
 
 
 PRECISIONS = ("int4", "", "fp16+fp16", "fp32+fp16", "int8 fp16")
