@@ -1,17 +1,15 @@
-"""OpenVINO's own format: the answers of the model that it is made from, the same bytes each time, or no file."""
+"""OpenVINO's own format: the same bytes each time, or no file. Its answers: tests/runtime/backends/test_openvino.py."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import openvino as ov
 import pytest
 
 from tests.files import write_files
-from tests.runtime.backends.embedding import TABLE, WIDTH, embedding, ids
-from tests.runtime.backends.test_openvino import KERNEL, frozen_graph
+from tests.runtime.backends.embedding import WIDTH
+from tests.runtime.backends.test_openvino import frozen_graph
 from triton_ensembles.artifacts import Job, openvino_ir
 from triton_ensembles.building.made.artifact_maker import MakerCall
 from triton_ensembles.ground.errors import EnsembleError
@@ -33,27 +31,6 @@ def make(content: bytes, name: str, config: dict[str, object], folder: Path) -> 
     source = write_files(folder / "1", {name: content}) / name
     openvino_ir.make(Job(folder / "made", {name: source}, name, {"config": json.dumps(config)}, "", ""))
     return folder / "made" / "model.xml"
-
-
-def answer(file: Path, given: np.ndarray) -> np.ndarray:
-    compiled = ov.Core().compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    (output,) = compiled([given]).values()
-    return output
-
-
-def test_an_inner_tensor_of_a_frozen_graph_of_batch_one(tmp_path: Path) -> None:
-    """The config's output is inside the graph, and its batch axis is of any size."""
-    file = make(frozen_graph(batch=1), "model.graphdef", SCORES, tmp_path)
-    given = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
-    np.testing.assert_allclose(answer(file, given), given @ KERNEL, rtol=1e-5)
-    assert sorted(path.name for path in file.parent.iterdir()) == ["model.bin", "model.xml"]
-
-
-def test_a_variable_length_of_an_onnx_model_stays_variable(tmp_path: Path) -> None:
-    file = make(embedding(), "model.onnx", VECTORS, tmp_path)
-    for length in (3, 6):
-        given = ids(0, 2, length)
-        np.testing.assert_array_equal(answer(file, given), TABLE[given])
 
 
 def test_making_it_again_elsewhere_gives_the_same_bytes(tmp_path: Path) -> None:

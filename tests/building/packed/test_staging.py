@@ -63,46 +63,29 @@ def test_comments_that_accept_faults_come_along(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "backend", "platform", "hint", "instances"),
+    ("engine", "backend", "file", "hint", "instances"),
     [
-        ("", "onnxruntime", "onnxruntime_onnx", "", 1),
-        ('backend = "onnxruntime"', "onnxruntime", "onnxruntime_onnx", "", 1),
-        ('backend = "openvino"', "openvino", "", "", 1),
-        ('backend = "openvino"\nprecision = "bf16"\ninstances = 3', "openvino", "", "YES", 3),
+        ("", "onnxruntime", "model.onnx", "", 1),
+        ('backend = "onnxruntime"', "onnxruntime", "model.onnx", "", 1),
+        ('precision = "fp32"', "onnxruntime", "model.onnx", "", 1),
+        ('backend = "openvino"', "openvino", "model.xml", "", 1),  # the build converts what OpenVINO runs to its format
+        ('precision = "bf16"\ninstances = 3', "openvino", "model.xml", "YES", 3),
+        ('precision = "int8"', "openvino", "model.int8.xml", "", 1),
     ],
 )
 def test_the_recipe_selects_the_engine(
-    folder: Path, engine: str, backend: str, platform: str, hint: str, instances: int
+    folder: Path, engine: str, backend: str, file: str, hint: str, instances: int
 ) -> None:
     """Otherwise a precision or an engine in the recipe would have no effect on what is served."""
     table = f"[engines.bert-trt]\n{engine}\n\n" if engine else ""
     recipe = (folder / RECIPE).read_text()
     (folder / RECIPE).write_text(re.sub(r"\[engines\.bert-trt\]\n(.+\n)+\n", lambda _: table, recipe))
     config = read_config(staged(folder) / "bert_trt.bert-trt" / "config.pbtxt")
-    assert (config.backend, config.platform) == (backend, platform)
-    # The build converts what OpenVINO runs to OpenVINO's own format.
-    assert config.default_model_filename == ("model.xml" if backend == "openvino" else "model.onnx")
+    platform = "onnxruntime_onnx" if backend == "onnxruntime" else ""
+    assert (config.backend, config.platform, config.default_model_filename) == (backend, platform, file)
     assert (config.parameters["HINT_BF16"].string_value if "HINT_BF16" in config.parameters else "") == hint
     assert all(tensor.allow_ragged_batch for tensor in config.input)
     assert [(group.kind, group.count) for group in config.instance_group] == [(ModelInstanceGroup.KIND_CPU, instances)]
-
-
-def environment_paths(repository: Path) -> list[str]:
-    configs = [read_config(repository / f"bert_trt.{step}" / "config.pbtxt") for step in ("preprocess", "postprocess")]
-    return [config.parameters["EXECUTION_ENV_PATH"].string_value for config in configs]
-
-
-def test_python_steps_share_the_environment_in_the_folder_of_the_first(folder: Path) -> None:
-    """Otherwise it is stored twice, or Triton takes its folder for a model."""
-    repository = staged(folder)
-    assert environment_paths(repository) == [
-        "$$TRITON_MODEL_DIRECTORY/environment",
-        "$$TRITON_MODEL_DIRECTORY/../bert_trt.preprocess/environment",
-    ]
-    (activate,) = repository.rglob("activate")
-    assert activate == repository / "bert_trt.preprocess" / "environment" / "bin" / "activate"
-    assert activate.stat().st_nlink == 2, "staged by hard links"
-    assert not list(repository.rglob(STUB))
 
 
 def test_an_image_that_takes_no_folder_is_refused(folder: Path) -> None:
@@ -148,6 +131,8 @@ def test_the_version_folder_of_an_ensemble_need_not_be_in_git(folder: Path) -> N
     assert list((repository / "bert_trt" / "1").iterdir()) == []
     model = repository / "bert_trt.preprocess" / "1" / "model.py"
     assert model.stat().st_nlink == 1, "an editor that saves in place would change what is being served"
+    weights = repository / "bert_trt.bert-trt" / "1" / "model.onnx"
+    assert weights.stat().st_nlink == 2, "what is made is large: it is linked, and not copied"
     # A version that people made is there, and no other one is made for them.
     (folder / "ensemble" / "3").mkdir()
     (folder / "ensemble" / "__pycache__").mkdir()
