@@ -24,7 +24,6 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
-from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.targets import CPU
 
 
@@ -104,26 +103,6 @@ def test_two_builds_at_once_make_one_archive(built: dict[str, Built], places: Pl
     results = sorted(output.splitlines()[-1] for output in outputs)
     sha256 = built["dali_inception"].sha256
     assert results == [f"{sha256} False", f"{sha256} True"]
-
-
-def test_the_archive_holds_what_its_manifest_says(built: dict[str, Built]) -> None:
-    """Models at the root, no links, unique step names, one environment for both Python steps."""
-    with tarfile.open(built["bert_trt"].archive) as tar:
-        members = {member.name: member for member in tar.getmembers()}
-        assert all(member.isfile() or member.isdir() for member in members.values())
-        roots = {name.split("/")[0] for name in members}
-        steps = {"bert_trt.preprocess", "bert_trt.bert-trt", "bert_trt.postprocess"}
-        assert roots == {"bert_trt", "manifest.json"} | steps
-        activates = [name for name in members if name.endswith("/bin/activate")]
-        assert activates == ["bert_trt.preprocess/environment/bin/activate"]
-        manifest = json.loads(tar.extractfile("manifest.json").read())  # type: ignore[union-attr]
-        text = tar.extractfile("bert_trt/config.pbtxt").read().decode()  # type: ignore[union-attr]
-        ensemble = parse_config(text, "bert_trt/config.pbtxt")
-    assert 'platform: "ensemble"' in text
-    assert ensemble.name == "bert_trt"
-    assert {step.model_name for step in ensemble.ensemble_scheduling.step} == steps
-    assert manifest["weights"] == "pretrained"
-    assert members["bert_trt.bert-trt/1/model.onnx"].size == manifest["artifacts"]["bert-trt/1/model.onnx"]["size"]
 
 
 def test_random_weights_are_reported_loudly_and_in_the_manifest(built: dict[str, Built]) -> None:

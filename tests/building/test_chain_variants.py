@@ -7,7 +7,6 @@ import pytest
 
 from tests.chain import NAME, write_chain
 from triton_ensembles.building.build import Built, build, last_built
-from triton_ensembles.building.packed.staging import place
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.prune import find_unneeded
 from triton_ensembles.building.request import BuildRequest
@@ -54,16 +53,6 @@ def test_packages_called_examples_and_empty_folders_stay(chain: Path) -> None:
     assert not [name for name in found if "one_row" in name]
     (chain / "first" / "1" / "cache").rmdir()
     assert "1/cache" not in members(make(chain))
-
-
-def test_placing_a_file_never_writes_through_a_link_into_the_store(tmp_path: Path) -> None:
-    """Otherwise the store, and every archive that is staged from it, gets the content of another file."""
-    for name in ("stored", "other"):
-        (tmp_path / name).write_text(name)
-    for name in ("stored", "other"):
-        place(tmp_path / name, tmp_path / "staged" / "file")
-    assert (tmp_path / "staged" / "file").read_text() == "other"
-    assert (tmp_path / "stored").read_text() == "stored"
 
 
 @pytest.mark.parametrize("record", ["", "[]", "{}", '{"archive": 1}'])
