@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.checking.packing import members, python_step
 from tests.files import write_files
 from triton_ensembles.archive import clone_texts
 from triton_ensembles.archive.write import write_archive
@@ -21,32 +22,20 @@ from triton_ensembles.building.variants.written import clone
 from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.errors import EnsembleError
 
-DAG = """name: "pair" platform: "ensemble" max_batch_size: 0
-input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ] output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
-ensemble_scheduling { step [ { model_name: "pair.step" model_version: -1
-  input_map { key: "IN" value: "IN" } output_map { key: "OUT" value: "OUT" } } ] }
-"""
-STEP = """name: "pair.step" backend: "python" max_batch_size: 0
-input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ] output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
-parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/../pair.step/environment" } }
-"""
+ENVIRONMENT = "$$TRITON_MODEL_DIRECTORY/../pair.step/environment"
 
 
 def archive(folder: Path, sizes: tuple[int, ...] = (10, 70_000, 200_001)) -> Path:
     """An archive as build.py build writes it: an ensemble "pair" of one step, with files of these sizes."""
     manifest = {"ensemble": "pair", "weights": "pretrained", "long": "x" * 100_000}
-    files: dict[str, str | bytes] = {
-        "pair/config.pbtxt": DAG,
-        "pair.step/config.pbtxt": STEP,
+    files = {
+        **members("pair", ENVIRONMENT),
         "pair.step/environment/bin/python3.11": _bytes(65_537),
         f"pair.step/environment/lib/{'long' * 30}/module.so": _bytes(9_999),
         **{f"pair.step/1/file_{size}": _bytes(size) for size in sizes},
         "manifest.json": json.dumps(manifest),
     }
-    tree = write_files(folder / "tree", files)
-    for name in ("pair", "pair.step"):
-        (tree / name / "1").mkdir(exist_ok=True)
-    write_archive(tree, folder / "pair.tar.gz")
+    write_archive(write_files(folder / "tree", files), folder / "pair.tar.gz")
     return folder / "pair.tar.gz"
 
 
@@ -127,7 +116,7 @@ def test_clone_says_how_to_build_a_missing_archive_and_refuses_numbers_that_fill
 @pytest.mark.parametrize("line", ["# caf\xe9", 'parameters { key: "at" value { string_value: "caf\xe9" } }'])
 def test_an_encoding_other_than_utf_8_is_taken_in_a_comment_and_refused_in_a_value(line: str, tmp_path: Path) -> None:
     original = archive(tmp_path)
-    (tmp_path / "tree" / "pair.step" / "config.pbtxt").write_bytes(f"{line}\n{STEP}".encode("latin-1"))
+    (tmp_path / "tree" / "pair.step" / "config.pbtxt").write_bytes(f"{line}\n{python_step()}".encode("latin-1"))
     write_archive(tmp_path / "tree", original)
     if line.startswith("#"):
         assert len(list(clone(original, ["a"], tmp_path / "clones"))) == 1

@@ -90,8 +90,3 @@ def test_numbered_names_sort_in_the_order_of_their_numbers() -> None:
     for prefix in ("", *WRONG_NAMES):
         with pytest.raises(EnsembleError, match="is not a name that a clone can have"):
             clone_names(prefix, 1)
-
-
-def test_a_hundred_thousand_rows_are_a_table(tmp_path: Path) -> None:
-    rows = table(tmp_path, "name,files\n" + "".join(f"tenant_{n},w/{n}\n" for n in range(100_000))).rows
-    assert len(rows) == 100_000 and not any(row.fault for row in rows)

@@ -12,18 +12,12 @@ import pytest
 
 from pipelines.train_digits import MODEL
 from tests.building.variants.conftest import Variants
-from triton_ensembles.archive.clone_texts import Changes, Replacement
-from triton_ensembles.archive.clones import read_original
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.request import BuildRequest
-from triton_ensembles.building.variants.archive_places import ArchivePlaces
-from triton_ensembles.building.variants.checked import Checks
 from triton_ensembles.building.variants.table import read_table
 from triton_ensembles.building.variants.written import write_variants
 from triton_ensembles.checking.checker import check
-from triton_ensembles.checking.fault import Severity
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.targets import fused as fused_target
@@ -105,6 +99,7 @@ def test_a_broken_variant_is_named_with_its_line_and_does_not_stop_the_others(
         assert words in faults[name], faults[name]
     assert f"{variants.folder / 'variants.csv'}:3: error: check finds faults in it" in result.stderr
     assert variants.archives().keys() == {"good", "digits", "last"}
+    assert not check(sorted(variants.output.glob("*.tar.gz"))).errors
     assert not [path for path in variants.output.iterdir() if "partial" in path.name]
 
 
@@ -179,28 +174,6 @@ def test_parameters_are_columns(variants: Variants, networks: Networks) -> None:
     assert found == {"both": "3", "alone": "2", "neither": "1"}
     refused = variants.clone(header="name,files,netwrk.intra_op_thread_count")
     assert "did you mean network.intra_op_thread_count" in refused.stderr
-
-
-def test_a_variant_is_checked_as_if_it_were_built_alone(variants: Variants, networks: Networks) -> None:
-    """What is said before it is written is what check says of the archive itself."""
-    good, file, path = networks(1), variants.folder / "model.onnx", variants.folder / "a.tar.gz"
-    wrong = (reshaped(good, "SCORES", "batch", 9), reshaped(good, "INK", 7, 8, 8), good[: len(good) // 2], b"")
-    with read_original(variants.archive, variants.folder) as original:
-        places, checks = ArchivePlaces(original), Checks.of(original)
-        for network in (good, *wrong):
-            file.write_bytes(network)
-            own = {places.file(MODEL): Replacement(file, file.stat().st_size, file_digest(file))}
-            changes, said = Changes("a", own, {"digits.network": {"intra_op_thread_count": "2"}}), ""
-            try:
-                checks.refuse_faults(changes, path)
-            except EnsembleError as error:
-                said = str(error)
-            original.write(changes, path)
-            errors = [fault for fault in check([path], checks.destination).faults if fault.severity is Severity.ERROR]
-            assert bool(errors) == (network != good)
-            assert [line for line in said.splitlines()[1:] if not line.startswith(" ")] == [
-                f"{fault.place}: error[{fault.rule}]: {fault.message}" for fault in errors
-            ]
 
 
 def test_what_is_complete_stays_when_it_is_stopped(variants: Variants, networks: Networks) -> None:
