@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.projects import done_in, run_in
-from tests.starter.repositories import write_repository
+from tests.repositories import write_chain
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ def test_what_exists_is_not_overwritten(tmp_path: Path, existing: str, is_link: 
 
 def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path: Path) -> None:
     """A limit on the size of files is the same, but for everybody."""
-    write_repository(tmp_path / "models")
-    (tmp_path / "models" / "net" / "1" / "model.onnx").write_bytes(os.urandom(1 << 20))
+    write_chain(tmp_path / "models")
+    (tmp_path / "models" / "double" / "1" / "weights.bin").write_bytes(os.urandom(1 << 20))
     project = tmp_path / "project"
     project.mkdir()
     done = done_in(project, "new", "x", "--from", tmp_path / "models", largest_file=1 << 19)

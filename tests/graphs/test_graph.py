@@ -11,7 +11,6 @@ from PIL import Image
 
 from checkout import ENSEMBLES
 from tests.repositories import write_chain, write_ensemble
-from tests.starter import repositories
 from triton_ensembles.checking.examples import ensemble, step
 from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.rule import Example
@@ -108,11 +107,10 @@ def test_models_that_a_step_calls_hang_on_dashed_arrows(tmp_path: Path) -> None:
 
 def test_an_ensemble_that_is_a_step_is_drawn_with_its_own(tmp_path: Path) -> None:
     """Otherwise half of the models are nowhere in the picture."""
-    repositories.write_repository(tmp_path)
-    repositories.write_ensemble(tmp_path / "outer", repositories.TEXT, repositories.LABEL, "pipeline TEXT LABEL")
+    write_ensemble(write_chain(tmp_path), "outer", ["six"])
     drawn = read_graph(tmp_path)
     assert drawn.name == "outer"
-    assert [drawn.steps[callee].model for _, callee in drawn.calls] == ["pre", "net", "post"]
+    assert [drawn.steps[callee].model for _, callee in drawn.calls] == ["double", "triple"]
     assert "  s0 -.->|runs| s1\n" in mermaid(drawn)
 
 

@@ -1,9 +1,7 @@
 """`new NAME --from …`: repositories as people have them are built and answer; what is missing is said."""
 
 import json
-import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +9,12 @@ import pytest
 
 from tests.checking.packing import Content
 from tests.commands.projects import run_in
+from tests.configs import in_a_row, tensors
 from tests.files import write_files
+from tests.repositories import pack
 from tests.running import serving
-from tests.starter.repositories import LABEL, TEXT, X, write_ensemble, write_network, write_repository, write_step
+from tests.starter.repositories import write_network
+from tests.strangers.networks import copy_of
 from triton_ensembles.archive.manifest import FACTS
 from triton_ensembles.building.build import build
 from triton_ensembles.building.packed.staging import stage
@@ -21,8 +22,6 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.fusion import fuse
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.building.request import BuildRequest
-from triton_ensembles.checking.python.examples import router
-from triton_ensembles.checking.staging_example import stage as stage_example
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.triton_server import TritonServer
@@ -30,33 +29,32 @@ from triton_ensembles.triton.model_config import CONFIG, read_config
 from triton_ensembles.triton.pip_server import server_python
 from triton_ensembles.triton.targets import CPU, fused
 
-PICTURE = ("IMAGE", "UINT8", "-1")
 _ENVIRONMENT = 'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "$$TRITON_MODEL_DIRECTORY/{}" }} }}\n'
+_GPU = "instance_group [ { count: 1 kind: KIND_GPU gpus: [ 0 ] } ]\n"
 
 
 def plain(folder: Path) -> Path:
-    """A repository beside the code of a client."""
-    write_repository(folder / "deploy" / "model_repository")
-    readme = "deploy/model_repository/README.md"
+    """A repository for a GPU, beside the code of a client."""
+    with (copy_of("sentiment", folder / "deploy") / "classifier" / CONFIG).open("a") as config:
+        config.write(_GPU)
+    readme = "deploy/sentiment/README.md"
     return write_files(folder, {readme: "how to deploy", "client/client.py": "import tritonclient"})
 
 
 def archive(folder: Path) -> Path:
-    write_repository(folder / "models")
-    subprocess.run(["tar", "-C", folder / "models", "-czf", folder / "model.tar.gz", "."], check=True)
-    return folder / "model.tar.gz"
+    return pack(copy_of("branches", folder), folder / "model.tar.gz")
 
 
 def links(folder: Path) -> Path:
     """Weights and a step are elsewhere, written on Windows."""
-    write_repository(folder / "models")
-    for moved in ("net/1/model.onnx", "post"):
-        place = folder / "models" / moved
+    models = copy_of("sentiment", folder)
+    for moved in ("classifier/1/model.onnx", "labels"):
+        place = models / moved
         place.rename(folder / place.name)
         place.symlink_to(folder / place.name)
     for path in [*folder.rglob("*.py"), *folder.rglob(CONFIG)]:
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    return folder
+    return models
 
 
 def network(folder: Path) -> Path:
@@ -65,20 +63,14 @@ def network(folder: Path) -> Path:
     return folder
 
 
-def pictures(folder: Path) -> Path:
-    """A Python step with a package that requirements.txt pins."""
-    picture = "Image.open(io.BytesIO(row.tobytes())).resize((2, 2)).convert('L')"
-    answer = f"np.stack([np.asarray({picture}, np.float32).ravel() for row in x])"
-    write_step(folder / "models" / "decode", PICTURE, X, answer, imports="import io\nfrom PIL import Image\n")
-    write_ensemble(folder / "models" / "decoder", PICTURE, X, "decode IMAGE X")
-    pins = "# also of the client\ntritonclient[all]\npillow==11.0.0  # the newest then\n-r more.txt\n"
-    return write_files(folder, {"requirements.txt": pins})
+def with_ensemble(models: Path, name: str, step: str, output: str) -> Path:
+    """A repository with one more ensemble of texts, of one step."""
+    text = f"{in_a_row(step, taken='TEXT', written=output.partition(':')[0])}max_batch_size: 8\n"
+    return write_files(models, {f"{name}/{CONFIG}": text + tensors("TEXT:STRING:1", output), f"{name}/1": None})
 
 
 def one_of_several(folder: Path) -> Path:
-    write_repository(folder / "models")
-    write_ensemble(folder / "models" / "lengths", TEXT, X, "pre TEXT X")
-    return folder / "models"
+    return with_ensemble(copy_of("sentiment", folder), "ids", "tokenizer TEXT input_ids", "IDS:INT64:-1")
 
 
 REPOSITORIES: dict[str, tuple[Callable[[Path], Path], list[str]]] = {
@@ -86,8 +78,7 @@ REPOSITORIES: dict[str, tuple[Callable[[Path], Path], list[str]]] = {
     "archive": (archive, []),
     "links": (links, []),
     "network": (network, []),
-    "pictures": (pictures, []),
-    "several": (one_of_several, ["--model", "lengths"]),
+    "several": (one_of_several, ["--model", "ids"]),
 }
 
 
@@ -117,7 +108,7 @@ def test_each_is_built_served_and_answers_its_example(project: Path, tmp_path: P
     assert run_in(project, "check", "--strict").exit_code == 0
     places = Places.of(project)
     built = [build(BuildRequest(places.ensembles / name, CPU, places), print) for name in REPOSITORIES]
-    assert {packed.manifest["weights"] for packed in built if packed.name != "pictures"} == {"provided"}
+    assert {packed.manifest["weights"] for packed in built} == {"provided"}
     one_by_one = ["--model-control-mode=explicit"]  # many Python steps at once are too much for a busy machine
     with (
         serving(
@@ -137,41 +128,33 @@ def test_each_is_built_served_and_answers_its_example(project: Path, tmp_path: P
 def test_what_was_assumed_is_said_line_by_line(project: Path) -> None:
     *lines, last = said(project, "plain")
     assert [line.partition("/deploy")[2] or line for line in lines] == [
-        "/model_repository",
-        "assumed: pipeline is the ensemble; its steps are pre, net and post",
+        "/sentiment",
+        "assumed: sentiment is the ensemble; its steps are tokenizer, classifier and labels",
+        "assumed: classifier/config.pbtxt: input, output added, as the model's file has it",
         "assumed: left out, for they are no models: README.md",
-        "assumed: pipeline/examples/made_up.json is a request that was made up from config.pbtxt: replace it by a "
+        "assumed: sentiment/examples/made_up.json is a request that was made up from config.pbtxt: replace it by a "
         "real one",
     ]
     assert last.endswith("ensembles/plain is ready: build.py demo plain")
-    assert "assumed: left out, for no step needs them: net, pipeline and post" in said(project, "several")
-    assert any(
-        re.match(r"assumed: envs/pictures\.yml has the packages of .*requirements.txt: .*pillow==11\.0\.0", line)
-        for line in said(project, "pictures")
-    )
+    assert "assumed: left out, for no step needs them: classifier, labels and sentiment" in said(project, "several")
 
 
 def test_the_model_that_calls_the_others_is_the_entrance_of_a_fused_form(tmp_path: Path) -> None:
-    """Otherwise a router has no way to an endpoint."""
-    stage_example(router(), tmp_path / "models", "router")
+    """Otherwise a router has no way to an endpoint. Its answers: tests/strangers."""
     (tmp_path / "project").mkdir()
-    lines = run_in(tmp_path / "project", "new", "routed", "--from", tmp_path / "models").output.splitlines()
-    assert any("router calls scaler (BLS)" in line for line in lines)
-    plan = plan_build(tmp_path / "project" / "ensembles" / "routed", fused())
-    assert [step.name for step in fuse(plan).steps] == ["router"]
-    assert [(model.name, model.version) for model in fuse(plan).called] == [("scaler", "1")]
+    result = run_in(tmp_path / "project", "new", "routed", "--from", copy_of("bls", tmp_path))
+    assert "router calls bls_tokenizer, classifier_long and classifier_short (BLS)" in result.output
     assert '\ntarget = "fused"' in (tmp_path / "project" / "pyproject.toml").read_text()
 
 
 def test_an_ensemble_of_an_ensemble_brings_the_models_of_both(tmp_path: Path) -> None:
     """Otherwise one has to be written into the other."""
-    write_repository(tmp_path / "models")
-    write_ensemble(tmp_path / "models" / "outer", TEXT, LABEL, "pipeline TEXT LABEL")
-    (tmp_path / "project").mkdir()
-    run_in(tmp_path / "project", "new", "both", "--from", tmp_path / "models")
-    fusion = fuse(plan_build(tmp_path / "project" / "ensembles" / "both", fused()))
-    assert [step.name for step in fusion.steps] == ["pipeline"]
-    assert sorted(model.name for model in fusion.called) == ["net", "post", "pre"]
+    models = with_ensemble(copy_of("sentiment", tmp_path), "outer", "sentiment TEXT LABEL", "LABEL:STRING:1")
+    project = empty_project(tmp_path)
+    assert run_in(project, "new", "both", "--from", models).exit_code == 0
+    fusion = fuse(plan_build(project / "ensembles" / "both", fused()))
+    assert [step.name for step in fusion.steps] == ["sentiment"]
+    assert sorted(model.name for model in fusion.called) == ["classifier", "labels", "tokenizer"]
 
 
 def test_a_single_model_becomes_an_ensemble_of_one_step_with_the_tensors_of_its_file(project: Path) -> None:
@@ -186,35 +169,38 @@ def test_a_single_model_becomes_an_ensemble_of_one_step_with_the_tensors_of_its_
 
 
 def test_environments_beside_the_models_are_packed_under_the_new_names(tmp_path: Path) -> None:
-    models = tmp_path / "models"
-    write_repository(models, more=_ENVIRONMENT.format("../env.tar.gz"))
-    config = (models / "post" / CONFIG).read_text().replace("../env.tar.gz", "../pre/venv")
-    write_files(models, {"env.tar.gz": "packed", "pre/venv/bin/activate": "", f"post/{CONFIG}": config})
+    models = copy_of("sentiment", tmp_path)
+    places = {"tokenizer": "../env.tar.gz", "labels": "../tokenizer/venv"}
+    for step, place in places.items():
+        with (models / step / CONFIG).open("a") as config:
+            config.write(_ENVIRONMENT.format(place))
+    write_files(models, {"env.tar.gz": "packed", "tokenizer/venv/bin/activate": ""})
     project = empty_project(tmp_path)
     result = run_in(project, "new", "x", "--from", models)
-    named = "assumed: pre runs in the environment that its config.pbtxt names: $$TRITON_MODEL_DIRECTORY/../env.tar.gz"
-    assert named in result.stdout
-    plan = plan_build(project / "ensembles" / "x", CPU)
-    stage(plan, tmp_path / "staged", artifacts={}, environments={})
+    named = "tokenizer runs in the environment that its config.pbtxt names: $$TRITON_MODEL_DIRECTORY/../env.tar.gz"
+    assert f"assumed: {named}" in result.stdout
+    stage(plan_build(project / "ensembles" / "x", CPU), tmp_path / "staged", artifacts={}, environments={})
     assert (tmp_path / "staged" / "env.tar.gz").read_text() == "packed"
-    for step, place in (("pre", "../env.tar.gz"), ("post", "../x.pre/venv")):
+    for step, place in places.items():
         parameters = read_config(tmp_path / "staged" / f"x.{step}" / CONFIG).parameters
-        assert parameters["EXECUTION_ENV_PATH"].string_value == f"$$TRITON_MODEL_DIRECTORY/{place}"
-    assert (tmp_path / "staged" / "x.pre" / "venv" / "bin" / "activate").is_file()
+        renamed = place.replace("tokenizer", "x.tokenizer")
+        assert parameters["EXECUTION_ENV_PATH"].string_value == f"$$TRITON_MODEL_DIRECTORY/{renamed}"
+    assert (tmp_path / "staged" / "x.tokenizer" / "venv" / "bin" / "activate").is_file()
 
 
 def test_what_is_missing_is_one_line_each(tmp_path: Path) -> None:
-    models = tmp_path / "models"
-    write_repository(models, imports="import unknown_module\n")
-    (models / "net" / "1" / "model.onnx").unlink()
-    shutil.rmtree(models / "post" / "1")
+    models = copy_of("branches", tmp_path)
+    step = models / "scale" / "1" / "model.py"
+    step.write_text(f"import unknown_module\n{step.read_text()}")
+    (models / "tree" / "1" / "model.onnx").unlink()
+    shutil.rmtree(models / "join" / "1")
     result = run_in(empty_project(tmp_path), "new", "x", "--from", models)
     assert result.exit_code == 0
     left = [line.removeprefix("left to do: ") for line in result.stdout.splitlines() if line.startswith("left to do")]
     assert len(left) == 3
-    assert "ensembles/x/net/1: version 1 has no model.onnx" in left[0]
-    assert "ensembles/x/post: there is no version folder; make a folder 1/" in left[1]
-    assert f"ensembles/x/pre/1/model.py:3:1: Python {server_python()} has no module 'unknown_module'" in left[2]
+    assert "ensembles/x/join: there is no version folder; make a folder 1/" in left[0]
+    assert f"ensembles/x/scale/1/model.py:1:1: Python {server_python()} has no module 'unknown_module'" in left[1]
+    assert "ensembles/x/tree/1: version 1 has no model.onnx" in left[2]
     assert "partial" not in result.stdout
     assert "is imported; do what is left, then: build.py build x --prove" in result.stdout
 
@@ -230,13 +216,13 @@ def _text_file(folder: Path) -> Path:
 
 
 def _built(folder: Path) -> Path:
-    write_files(folder, {"models/manifest.json": json.dumps(dict.fromkeys(FACTS))})
-    return archive(folder)
+    models = write_files(copy_of("sentiment", folder), {"manifest.json": json.dumps(dict.fromkeys(FACTS))})
+    return pack(models, folder / "model.tar.gz")
 
 
 def _two_repositories(folder: Path) -> Path:
-    write_repository(folder / "cpu")
-    write_repository(folder / "gpu")
+    for device in ("cpu", "gpu"):
+        copy_of("sentiment", folder / device)
     return folder
 
 
@@ -245,7 +231,7 @@ def _two_repositories(folder: Path) -> Path:
     [
         ({".": None}, "there is no model here: neither in this folder nor below it is a config.pbtxt; name the folder"),
         (_two_models, "none of the 2 models here is an ensemble: 'a' and 'b'; choose the one that becomes"),
-        (one_of_several, "there are 2 ensembles here: 'lengths' and 'pipeline'; choose one: --model lengths"),
+        (one_of_several, "there are 2 ensembles here: 'ids' and 'sentiment'; choose one: --model ids"),
         (
             {"a/1/model.py": "", f"a/{CONFIG}": 'backend: "python"'},
             "'a' is no ensemble, and its config.pbtxt has no input and output",
