@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from tests.chain import build_fused_chain
 from tests.files import write_files
+from tests.onnx_files import write_network
 from tests.repositories import pack, write_chain
-from tests.starter.repositories import write_network
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.variants.written import clone

@@ -13,9 +13,9 @@ import tritonclient.http as http
 from checkout import TRITON_HOME
 from tests.ensembles.clients import infer
 from tests.hosting import archives
+from tests.onnx_files import write_network
 from tests.pythons import python_or_skip
 from tests.running import serving
-from tests.starter.repositories import tensors, write_network
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.server import bare_python
 from triton_ensembles.server.home import TritonHome, find_home
@@ -66,9 +66,7 @@ def test_engines_run_under_the_tools_python_beside_steps_of_another(tmp_path: Pa
     step = archives.model("step", execute="import sys; x = np.array(sys.version_info[:2], np.float32)")
     repository = archives.written(step, tmp_path)
     write_network(repository / "network" / "1" / "model.onnx")
-    (repository / "network" / "config.pbtxt").write_text(
-        f'backend: "onnxruntime"\n{tensors(("X", "FP32", "4"), ("Y", "FP32", "3"))}'
-    )
+    (repository / "network" / "config.pbtxt").write_text('backend: "onnxruntime"\nmax_batch_size: 8\n')
     with (
         serving(TritonServer([repository], python=other)) as server,
         http.InferenceServerClient(server.http_url) as client,

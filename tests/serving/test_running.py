@@ -13,8 +13,8 @@ from checkout import ROOT
 from tests.chain import NAME, write_chain
 from tests.commands.projects import run_in
 from tests.files import edit, write_files
+from tests.onnx_files import write_network
 from tests.repositories import pack, write_ensemble
-from tests.starter.repositories import write_network
 from triton_ensembles.building.built import Built
 from triton_ensembles.commands.check import check_command
 from triton_ensembles.ground import extras

@@ -11,9 +11,9 @@ from tests.checking.packing import Content
 from tests.commands.projects import run_in
 from tests.configs import in_a_row, tensors
 from tests.files import write_files
+from tests.onnx_files import write_network
 from tests.repositories import pack
 from tests.running import serving
-from tests.starter.repositories import write_network
 from tests.strangers.networks import copy_of
 from triton_ensembles.archive.manifest import FACTS
 from triton_ensembles.building.build import build

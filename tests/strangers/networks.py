@@ -5,15 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from checkout import ROOT
+from tests.onnx_files import Tensor, write_onnx
 
 REPOSITORIES = Path(__file__).parent / "repositories"
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 _VALUES = np.array([0, 0, 0, 0, 0, 0, 0, 0, -1, 2, 3, 1.5, -2, -2.5, -3], np.float32)  # of the words, "good" is 2
-Tensor = tuple[str, int, list[str | int]]
 
 
 def copy_of(name: str, folder: Path) -> Path:
@@ -24,14 +23,6 @@ def copy_of(name: str, folder: Path) -> Path:
         (config.parent / "1").mkdir(exist_ok=True)
     _NETWORKS[name](copied)
     return copied
-
-
-def _save(file: Path, nodes: list[onnx.NodeProto], taken: list[Tensor], written: Tensor, **weights: np.ndarray) -> None:
-    tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()]
-    values = [helper.make_tensor_value_info(*tensor) for tensor in (*taken, written)]
-    graph = helper.make_graph(nodes, file.stem, values[:-1], values[-1:], tensors)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
 
 
 def _sentiment(folder: Path) -> None:
@@ -54,7 +45,7 @@ def _photos(folder: Path) -> None:
         helper.make_node("Softmax", ["channels"], ["probs"]),
     ]
     taken: list[Tensor] = [("pixel_values", FLOAT, ["batch", 3, 32, 32])]
-    _save(folder / "resnet" / "1" / "model.onnx", nodes, taken, ("probs", FLOAT, ["batch", 3]))
+    write_onnx(folder / "resnet" / "1" / "model.onnx", nodes, taken, ("probs", FLOAT, ["batch", 3]), {})
 
 
 def _bls(folder: Path) -> None:
@@ -70,13 +61,13 @@ def _bls(folder: Path) -> None:
         weights = {"values": values} if axes else {"values": values, "tokens": [1]}
         taken: list[Tensor] = [("input_ids", INT64, ["texts", "tokens"])]
         file = folder / f"classifier_{name}" / "1" / "model.onnx"
-        _save(file, nodes, taken, ("logits", FLOAT, ["texts", 2]), **weights)
+        write_onnx(file, nodes, taken, ("logits", FLOAT, ["texts", 2]), weights)
 
 
 def _linear(file: Path, taken: str, written: str, width: int, seed: int) -> None:
     nodes = [helper.make_node("MatMul", [taken, "weights"], ["sum"]), helper.make_node("Sigmoid", ["sum"], [written])]
-    weights = np.random.default_rng(seed).normal(size=(width, 1)).astype(np.float32)
-    _save(file, nodes, [(taken, FLOAT, ["N", width])], (written, FLOAT, ["N", 1]), weights=weights)
+    weights = {"weights": np.random.default_rng(seed).normal(size=(width, 1))}
+    write_onnx(file, nodes, [(taken, FLOAT, ["N", width])], (written, FLOAT, ["N", 1]), weights)
 
 
 def _branches(folder: Path) -> None:

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-import onnx
+import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from checkout import ROOT
+from tests.onnx_files import write_onnx
 from triton_ensembles.artifacts.tensorrt.plan_request import read_request, write_request
 from triton_ensembles.artifacts.tensorrt.profiles import fill
 from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
@@ -23,23 +24,20 @@ def feeds(files, sizes):
 """
 
 
-def write_onnx(path: Path, *, quantized: bool = False, given: str = "input") -> Path:
+def network(path: Path, *, quantized: bool = False, given: str = "input") -> Path:
     """A network of one layer, ["batch", 2, 2, 3], whose input ``given`` goes through int8 if it is ``quantized``."""
-    shape = ["batch", 2, 2, 3]
-    tensors = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in (given, "output")]
-    constants = [helper.make_tensor("s", onnx.TensorProto.FLOAT, [], [0.1]), helper.make_tensor("z", 3, [], [0])]
+    x, y = ((name, TensorProto.FLOAT, ["batch", 2, 2, 3]) for name in (given, "output"))
+    constants = {"s": 0.1, "z": np.int8(0)} if quantized else {}
     nodes = [helper.make_node("QuantizeLinear", [given, "s", "z"], ["q"])] if quantized else []
     nodes += [helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"])] if quantized else []
     nodes.append(helper.make_node("Relu", ["d" if quantized else given], ["output"]))
-    graph = helper.make_graph(nodes, "g", tensors[:1], tensors[1:], constants if quantized else [])
-    onnx.save(helper.make_model(graph), path)
-    return path
+    return write_onnx(path, nodes, [x], y, constants)
 
 
 def test_a_request_is_read_as_it_was_written(tmp_path: Path) -> None:
     """Otherwise a plan would be judged by other inputs than it was run with: those that a script of the project has.
     Names may have slashes."""
-    model = write_onnx(tmp_path / "model.onnx", given="InceptionV3/input")
+    model = network(tmp_path / "model.onnx", given="InceptionV3/input")
     (tmp_path / "check.py").write_text(CHECK)
     options = {"profiles": ["1 2 4", "1 8 32"], "accuracy": "check.py", "precision": "fp32"}
     request = plan_request_for("x.y", model, {}, options, tmp_path, "10.4.0")
@@ -94,7 +92,7 @@ def test_a_precision_is_what_trtexec_of_that_release_takes(
     """Otherwise the build fails on the GPU machine, or computes in TF32 what was measured in fp32."""
     options = {"profiles": ["1 2 4"], "accuracy": "ensembles/resnet/accuracy.py", "precision": precision}
     refuse_precision("model.plan", options, tensorrt)
-    model = write_onnx(tmp_path / "model.onnx", quantized="int8" in precision)
+    model = network(tmp_path / "model.onnx", quantized="int8" in precision)
     request = plan_request_for("x.y", model, {}, options, ROOT, tensorrt)
     write_request(request, model, tmp_path / "folder")
     command = read_request(tmp_path / "folder", "x.y").build_command()
@@ -117,7 +115,7 @@ def test_a_flag_that_a_release_has_not_is_refused_by_name(precision: str, tensor
 
 def test_int8_needs_a_quantized_file_and_such_a_file_needs_int8(tmp_path: Path) -> None:
     options = {"profiles": ["1 2 4"], "accuracy": "ensembles/resnet/accuracy.py"}
-    plain, quantized = write_onnx(tmp_path / "p.onnx"), write_onnx(tmp_path / "q.onnx", quantized=True)
+    plain, quantized = network(tmp_path / "p.onnx"), network(tmp_path / "q.onnx", quantized=True)
     with pytest.raises(EnsembleError, match="int8 needs an ONNX file with QuantizeLinear and DequantizeLinear nodes"):
         plan_request_for("x.y", plain, {}, options | {"precision": "int8+bf16"}, ROOT, "10.4.0")
     with pytest.raises(EnsembleError, match=r"is quantized .* a plan of it in fp16 cannot be built; write"):
