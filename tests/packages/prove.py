@@ -17,6 +17,8 @@ import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from checkout import ROOT
+from tests.configs import tensors
+from tests.files import write_files
 from tests.running import client_of
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places
@@ -49,12 +51,7 @@ IMAGES = ("24.09", "26.05")
 FORMS = ("drawn", "fused")
 _SEEN = ROOT / "reports" / "packages.json"
 _PAGE = ROOT / "docs" / "packages.md"
-_CONFIG = """\
-backend: "python"
-max_batch_size: 8
-input { name: "X" data_type: TYPE_FP32 dims: [ 1 ] }
-output { name: "SECONDS" data_type: TYPE_FP32 dims: [ 1 ] }
-"""
+_CONFIG = f'backend: "python"\nmax_batch_size: 8\n{tensors("X:FP32:1", "SECONDS:FP32:1")}'
 _MODEL = """\
 import time
 
@@ -80,14 +77,14 @@ def prove(package: Package, form: str, image: str, folder: Path) -> tuple[float,
     """Build the archive of a step that imports the package, and ask it. Returns its MB, and the seconds of its imports.
     Raises :class:`EnsembleError`: it cannot be built, or does not load."""
     *imports, true = package.code.splitlines()
-    version = folder / "models" / "step" / "1"
-    version.mkdir(parents=True)
-    (version / "model.py").write_text(_MODEL.replace("IMPORTS", "\n".join(imports)).replace("TRUE", true))
-    (version.parent / "config.pbtxt").write_text(_CONFIG)
-    (folder / "models" / "requirements.txt").write_text("".join(f"{line}\n" for line in package.requirements))
-    places = Places(folder / "ensembles", folder / "build", folder / "dist")
-    scratch = folder / "scratch"
-    scratch.mkdir()
+    files = {
+        "models/step/1/model.py": _MODEL.replace("IMPORTS", "\n".join(imports)).replace("TRUE", true),
+        "models/step/config.pbtxt": _CONFIG,
+        "models/requirements.txt": "".join(f"{line}\n" for line in package.requirements),
+        "scratch": None,
+    }
+    write_files(folder, files)
+    places, scratch = Places.of(folder), folder / "scratch"
     target = fused(image) if form == "fused" else CPU
     request = implied(folder / "models", target, places, Proof.ANSWERS, scratch, lambda _: None, image=image)
     archive = build(request, lambda _: None).archive
