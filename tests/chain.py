@@ -5,10 +5,9 @@ from pathlib import Path
 
 from tests.configs import in_a_row, tensors
 from tests.files import write_files
-from triton_ensembles.building.build import build
+from tests.places import built_by
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.triton.targets import fused
 
 NAME = "chain"
@@ -55,4 +54,4 @@ def build_fused_chain(project: Path, store: Path, instances: int = 1) -> Built:
     (project / "build").mkdir()
     store.mkdir(parents=True, exist_ok=True)
     (project / "build" / "store").symlink_to(store.resolve())
-    return build(BuildRequest(project / "ensembles" / NAME, fused(), Places.of(project)), print)
+    return built_by(Places.of(project), NAME, fused())

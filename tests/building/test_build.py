@@ -16,15 +16,12 @@ import pytest
 
 from checkout import ROOT
 from tests.commands.projects import run_in, write_ensemble
-from tests.places import borrowed
+from tests.places import borrowed, built_by
 from tests.running import running
-from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
-from triton_ensembles.triton.targets import CPU
 
 
 def copied(places: Places, folder: Path, name: str = "digits") -> Places:
@@ -34,17 +31,11 @@ def copied(places: Places, folder: Path, name: str = "digits") -> Places:
     return borrowed(places, folder, "downloads", "store", ensembles=folder / "ensembles")
 
 
-def make(places: Places, name: str = "digits") -> Built:
-    return build(BuildRequest(places.ensembles / name, CPU, places), print)
-
-
 def start(places: Places) -> AbstractContextManager[subprocess.Popen[str]]:
     code = (
         "import sys; from pathlib import Path\n"
-        "from triton_ensembles.building.build import build; from triton_ensembles.building.places import Places\n"
-        "from triton_ensembles.building.request import BuildRequest; from triton_ensembles.triton.targets import CPU\n"
-        "places = Places(*map(Path, sys.argv[1:])); folder = places.ensembles / 'dali_inception'\n"
-        "built = build(BuildRequest(folder, CPU, places), print)\n"
+        "from tests.places import built_by; from triton_ensembles.building.places import Places\n"
+        "built = built_by(Places(*map(Path, sys.argv[1:])), 'dali_inception')\n"
         "print(built.sha256, built.changed)"
     )
     return running(sys.executable, "-u", "-c", code, *map(str, (places.ensembles, places.build, places.dist)))
@@ -55,7 +46,7 @@ def start(places: Places) -> AbstractContextManager[subprocess.Popen[str]]:
 def test_building_again_from_nothing_gives_the_same_bytes(
     built: dict[str, Built], places: Places, tmp_path: Path, name: str
 ) -> None:
-    again = make(borrowed(places, tmp_path, "downloads"), name)
+    again = built_by(borrowed(places, tmp_path, "downloads"), name)
     assert again.changed
     assert again.archive.read_bytes() == built[name].archive.read_bytes()
 
@@ -63,17 +54,17 @@ def test_building_again_from_nothing_gives_the_same_bytes(
 def test_content_decides_and_not_time_stamps(built: dict[str, Built], places: Places, tmp_path: Path) -> None:
     """Touching a file builds nothing; changing it builds again, and undoing that gives the first archive again."""
     mine = copied(places, tmp_path)
-    first = make(mine)
+    first = built_by(mine, "digits")
     config = mine.ensembles / "digits" / "network" / "config.pbtxt"
     text = config.read_text()
     os.utime(config)
-    assert not make(mine).changed
+    assert not built_by(mine, "digits").changed
     config.write_text(text.replace('string_value: "1"', 'string_value: "2"'))
-    second = make(mine)
+    second = built_by(mine, "digits")
     assert second.changed and second.sha256 != first.sha256
     config.write_text(text)
     for _ in range(2):
-        third = make(mine)
+        third = built_by(mine, "digits")
         assert third.changed and third.sha256 == first.sha256
         third.archive.write_bytes(third.archive.read_bytes()[:1000])  # a damaged one is also built again
 
@@ -90,7 +81,7 @@ def test_a_killed_build_leaves_no_broken_archive_and_the_next_one_heals(
     for archive in mine.dist.rglob("*.tar.gz"):
         if not archive.name.startswith("."):
             gzip.decompress(archive.read_bytes())
-    again = make(mine, "dali_inception")
+    again = built_by(mine, "dali_inception")
     assert again.sha256 == built["dali_inception"].sha256
     assert [path.name for path in (mine.dist / "cpu").iterdir()] == ["dali_inception.tar.gz"]
     assert not list((mine.build / "cpu").glob(".*.partial"))
@@ -118,7 +109,7 @@ def test_all_faults_of_an_ensemble_are_told_before_anything_is_made(places: Plac
     text = config.read_text().replace('value: "ink"', 'value: "other_ink"', 1)
     config.write_text(text.replace("max_batch_size: 64", "max_batch_size: 128"))
     with pytest.raises(EnsembleError) as caught:
-        make(mine)
+        built_by(mine, "digits")
     message = str(caught.value)
     assert "digits has faults, so nothing was built" in message
     assert "other_ink" in message and "max_batch_size" in message
@@ -128,11 +119,11 @@ def test_all_faults_of_an_ensemble_are_told_before_anything_is_made(places: Plac
 def test_a_faulty_archive_does_not_replace_the_previous_one(places: Places, tmp_path: Path) -> None:
     """Otherwise an archive that no server loads is uploaded. Only the archive shows it: the build makes the file."""
     mine = copied(places, tmp_path, "dali_inception")
-    first = make(mine, "dali_inception")
+    first = built_by(mine, "dali_inception")
     config = mine.ensembles / "dali_inception" / "dali" / "config.pbtxt"
     config.write_text('default_model_filename: "pipeline.dali"\n' + config.read_text())
     with pytest.raises(EnsembleError) as caught:
-        make(mine, "dali_inception")
+        built_by(mine, "dali_inception")
     message = str(caught.value)
     assert f"the archive of {mine.ensembles / 'dali_inception'} has faults, so it was not written" in message
     place = f"{first.archive}!dali_inception.dali/1: error[model-file-missing]"

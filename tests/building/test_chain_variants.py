@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.chain import NAME, write_chain
-from triton_ensembles.building.build import Built, build, last_built
+from tests.places import built_by
+from triton_ensembles.building.build import Built, last_built
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.prune import find_unneeded
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.checking.checker import check
 from triton_ensembles.triton.targets import CPU, Target, fused
 
@@ -21,7 +21,7 @@ def chain(tmp_path: Path) -> Path:
 
 
 def make(chain: Path, target: Target = CPU) -> Built:
-    return build(BuildRequest(chain, target, Places.of(chain.parents[1])), print)
+    return built_by(Places.of(chain.parents[1]), NAME, target)
 
 
 def members(built: Built) -> set[str]:

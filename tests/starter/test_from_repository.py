@@ -12,16 +12,15 @@ from tests.commands.projects import run_in
 from tests.configs import in_a_row, tensors
 from tests.files import write_files
 from tests.onnx_files import write_network
+from tests.places import built_by
 from tests.repositories import pack
 from tests.running import serving
 from tests.strangers.networks import copy_of
 from triton_ensembles.archive.manifest import FACTS
-from triton_ensembles.building.build import build
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.fusion import fuse
 from triton_ensembles.building.planned.plan import plan_build
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.project.examples.folder import read_examples
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.triton_server import TritonServer
@@ -107,15 +106,11 @@ def said(project: Path, name: str) -> list[str]:
 def test_each_is_built_served_and_answers_its_example(project: Path, tmp_path: Path) -> None:
     assert run_in(project, "check", "--strict").exit_code == 0
     places = Places.of(project)
-    built = [build(BuildRequest(places.ensembles / name, CPU, places), print) for name in REPOSITORIES]
+    built = [built_by(places, name) for name in REPOSITORIES]
     assert {packed.manifest["weights"] for packed in built} == {"provided"}
     one_by_one = ["--model-control-mode=explicit"]  # many Python steps at once are too much for a busy machine
-    with (
-        serving(
-            TritonServer([packed.repository for packed in built], log=tmp_path / "log", arguments=one_by_one)
-        ) as server,
-        http_client(server, network_timeout=300, connection_timeout=300) as client,
-    ):
+    server = TritonServer([packed.repository for packed in built], log=tmp_path / "log", arguments=one_by_one)
+    with serving(server), http_client(server, network_timeout=300, connection_timeout=300) as client:
         for packed in built:
             for model in sorted((path.parent.name for path in packed.repository.glob(f"*/{CONFIG}")), reverse=True):
                 client.load_model(model)

@@ -8,16 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tritonclient.http as http
 
 from tests.artifacts.tensorrt.conftest import IMAGE
 from tests.checking.served import ModelLoader
 from tests.ensembles.clients import infer
-from tests.places import borrowed
-from triton_ensembles.building.build import build
+from tests.places import borrowed, built_by
+from tests.running import client_of
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places, Weights
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.server.home import find_home
@@ -37,8 +35,7 @@ def archive(
     built: dict[str, Built], places: Places, engines_once: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Built:
     mine = borrowed(places, tmp_path_factory.mktemp("gpu"), "downloads", "store")
-    folder = mine.ensembles / "bert_trt"
-    return build(BuildRequest(folder, gpu(IMAGE), mine, Weights("pretrained"), engines_once), print)
+    return built_by(mine, "bert_trt", gpu(IMAGE), weights=Weights("pretrained"), engines_from=engines_once)
 
 
 @pytest.fixture(scope="module")
@@ -107,10 +104,7 @@ def test_requests_come_in_few_lengths_in_the_images_python(repository: Path, tmp
     """Otherwise TensorRT refuses short requests (profiles begin at 8 tokens) and seldom joins two of equal length."""
     flags = ["--model-control-mode=explicit", "--load-model=bert_trt.preprocess"]
     lengths = []
-    with (
-        TritonServer([repository], log=tmp_path / "log", arguments=flags) as server,
-        http.InferenceServerClient(server.http_url) as client,
-    ):
+    with client_of(TritonServer([repository], log=tmp_path / "log", arguments=flags)) as client:
         for sentence in SENTENCES:
             answer = infer(client, "bert_trt.preprocess", {"INPUT0": np.array([[sentence.encode()]], object)})
             ids, mask = answer["OUTPUT0"], answer["OUTPUT1"]
@@ -124,14 +118,13 @@ def test_a_second_build_does_nothing_and_another_plan_is_another_archive(
     archive: Built, places: Places, engines: Path
 ) -> None:
     dist, work = archive.archive.parents[1], archive.repository.parents[1]
-    mine, folder = Places(places.ensembles, work, dist), places.ensembles / "bert_trt"
-    again = build(BuildRequest(folder, gpu(IMAGE), mine, engines_from=engines), print)
+    again = built_by(Places(places.ensembles, work, dist), "bert_trt", gpu(IMAGE), engines_from=engines)
     assert not again.changed
     log = engines / "bert_trt.bert-trt.log"
     text = log.read_text().replace("NVIDIA A10G", "NVIDIA A10")
     log.unlink()
     log.write_text(text)
     other = Places(places.ensembles, work, dist.with_name("other"))
-    changed = build(BuildRequest(folder, gpu(IMAGE), other, engines_from=engines), print)
+    changed = built_by(other, "bert_trt", gpu(IMAGE), engines_from=engines)
     assert changed.changed
     assert changed.manifest["artifacts"]["bert-trt/1/model.plan"]["facts"]["gpu"] == "NVIDIA A10"

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tritonclient.http as http
 
 from tests.ensembles.clients import infer
 from tests.files import write_files
+from tests.places import built_by
+from tests.running import client_of
 from tests.wheels import add_wheel
-from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.made.environments import steps_that_import
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.building.variants.written import clone
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import ensemble, io_tensor, python_model, step
@@ -77,15 +76,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def built(project: Path, kind: str, target: Target = CPU) -> Built:
     folder = project / "ensembles" / "pair"
     (folder / "ensemble.toml").write_text(RECIPE + (f'kind = "{kind}"\n' if kind else ""))
-    return build(BuildRequest(folder, target, Places.of(project)), print)
+    return built_by(Places.of(project), "pair", target)
 
 
 def facts(log: Path, **repositories: Path) -> list[list[str]]:
     """Of each ensemble: prefix and package of the first step, prefix and numpy of the second."""
-    with (
-        TritonServer([*repositories.values()], log=log) as server,
-        http.InferenceServerClient(server.http_url) as client,
-    ):
+    with client_of(TritonServer([*repositories.values()], log=log)) as client:
         given = {"IN": np.array([b"[]"], object)}
         return [json.loads(infer(client, name, given)["OUT"][0]) for name in repositories]
 

@@ -6,14 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.chain import NAME, write_chain
+from tests.places import built_by
 from tests.wheels import add_wheel
-from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.triton.pip_server import server_python
-from triton_ensembles.triton.targets import CPU
 
 _RECIPE = """description = "Three numbers, plus two"
 
@@ -40,8 +38,7 @@ def project(tmp_path: Path, wheel_index: Path) -> Path:
 
 
 def make(project: Path, *, locked: bool = False) -> Built:
-    folder = project / "ensembles" / NAME
-    return build(BuildRequest(folder, CPU, Places.of(project), keep_locks=locked), print)
+    return built_by(Places.of(project), NAME, keep_locks=locked)
 
 
 def lock_of(project: Path) -> Path:

@@ -5,17 +5,15 @@ from pathlib import Path
 import pytest
 
 from tests.chain import NAME, write_chain
-from triton_ensembles.building.build import build
+from tests.places import built_by
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.request import BuildRequest, Proof
+from triton_ensembles.building.request import Proof
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.targets import CPU
 
 
 def make(project: Path) -> Built:
-    folder = project / "ensembles" / NAME
-    return build(BuildRequest(folder, CPU, Places.of(project), proof=Proof.ANSWERS), print)
+    return built_by(Places.of(project), NAME, proof=Proof.ANSWERS)
 
 
 def test_what_does_not_load_is_refused_and_dist_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,17 +11,15 @@ from click.testing import CliRunner, Result
 from examples.digit_variants import SHARE
 from pipelines.train_digits import MODEL, onnx_of, train
 from tests.files import write_files
-from triton_ensembles.building.build import build
+from tests.places import built_by
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.commands.cli import main
-from triton_ensembles.triton.targets import CPU
 
 
 @pytest.fixture(scope="session")
 def digits(places: Places) -> Built:
-    return build(BuildRequest(places.ensembles / "digits", CPU, places), print)
+    return built_by(places, "digits")
 
 
 @pytest.fixture(scope="session")

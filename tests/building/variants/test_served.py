@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tritonclient.http as http
 
 from examples.digit_variants import SHARE
 from pipelines.train_digits import digits as all_digits
@@ -14,7 +13,7 @@ from pipelines.train_digits import inks, train
 from tests.building.variants.conftest import Variants
 from tests.ensembles import clients
 from tests.ensembles.test_digits import STYLES, drawn, infer
-from tests.running import serving
+from tests.running import client_of
 from triton_ensembles.building.built import Built
 from triton_ensembles.server.triton_server import TritonServer
 
@@ -37,10 +36,7 @@ def test_each_variant_answers_with_the_scores_of_its_own_network(
     chosen = slice(0, 1797, 60)
     pictures = [drawn(each, STYLES[0]) for each in all_digits()[0][chosen]]
     repositories = [digits.repository, *unpacked(variants)]
-    with (
-        serving(TritonServer(repositories, log=variants.folder / "log")) as server,
-        http.InferenceServerClient(server.http_url) as client,
-    ):
+    with client_of(TritonServer(repositories, log=variants.folder / "log")) as client:
         found = {f"tenant-{seed}": infer(client, pictures, f"tenant-{seed}")["SCORES"] for seed in (5, 6)}
         found["digits"] = infer(client, pictures)["SCORES"]
     for seed in (5, 6):
@@ -62,10 +58,7 @@ def test_a_fused_variant_has_files_and_parameters_of_its_own(fused_chain: Built,
     added = 'x + float(__import__("json").loads(self.args["model_config"])["parameters"]["add"]["string_value"]))'
     variants.add("plus_five", reads.replace("x + 1)", added).encode(), inner="second/1/model.py", more=",5")
     assert variants.clone(header="name,files,second.add").exit_code == 0
-    with (
-        serving(TritonServer([fused_chain.repository, *unpacked(variants)], log=tmp_path / "log")) as server,
-        http.InferenceServerClient(server.http_url) as client,
-    ):
+    with client_of(TritonServer([fused_chain.repository, *unpacked(variants)], log=tmp_path / "log")) as client:
         given = {"X": np.zeros((1, 3), np.float32)}
         answers = {name: clients.infer(client, name, given)["Y"].tolist() for name in ("chain", *variants.archives())}
     assert answers == {"chain": [[2] * 3], "plus_ten": [[11] * 3], "plus_five": [[6] * 3]}

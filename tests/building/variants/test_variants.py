@@ -12,15 +12,14 @@ import pytest
 
 from pipelines.train_digits import MODEL
 from tests.building.variants.conftest import Variants
-from triton_ensembles.building.build import build
+from tests.places import built_by
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.building.variants.table import read_table
 from triton_ensembles.building.variants.written import write_variants
 from triton_ensembles.checking.checker import check
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.triton.model_config import parse_config
-from triton_ensembles.triton.targets import fused as fused_target
+from triton_ensembles.triton.targets import fused
 
 Networks = Callable[[int], bytes]
 GZIP_MEMBER = b"\x1f\x8b\x08\0\0\0\0\0"  # how each begins in our archives: deflate, no name, no time (RFC 1952, 2.3.1)
@@ -108,8 +107,7 @@ def test_rows_of_a_fused_archive_pass_the_same_checks_and_share_what_is_equal(
     variants: Variants, networks: Networks, places: Places, tmp_path: Path
 ) -> None:
     """Otherwise a tenant whose network has another shape is found by the endpoint, when it loads it."""
-    fused = build(BuildRequest(places.ensembles / "digits", fused_target(), places), print)
-    of_fused = Variants(fused.archive, tmp_path / "fused")
+    of_fused = Variants(built_by(places, "digits", fused()).archive, tmp_path / "fused")
     good, step = networks(1), "preprocess/1/model.py"
     for form in (variants, of_fused):
         form.add("good", good)
