@@ -1,5 +1,6 @@
-"""Files of tests, written with the folders that they lie in."""
+"""Files of tests, written with the folders that they lie in, and those of an archive."""
 
+import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,3 +21,9 @@ def write_files(folder: Path, files: Mapping[str, object]) -> Path:
         if isinstance(data, bytes):
             path.write_bytes(data)
     return folder
+
+
+def packed_files(archive: Path) -> dict[str, bytes]:
+    """Return the content of each member of an archive; of a folder it is empty."""
+    with tarfile.open(archive) as tar:
+        return {member.name: file.read() if (file := tar.extractfile(member)) else b"" for member in tar}

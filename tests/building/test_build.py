@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import time
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from checkout import ROOT
 from tests.commands.projects import run_in, write_ensemble
+from tests.files import packed_files
 from tests.places import borrowed, built_by
 from tests.running import running
 from triton_ensembles.building.built import Built
@@ -149,10 +149,8 @@ def build_for(project: Path, image: str = "") -> str:
 
 
 def image_of(project: Path, *folders: str) -> str:
-    with tarfile.open(project.joinpath("dist", "gpu", *folders, "doubler.tar.gz")) as tar:
-        manifest = tar.extractfile("manifest.json")
-        assert manifest
-        return str(json.load(manifest)["image"])
+    files = packed_files(project.joinpath("dist", "gpu", *folders, "doubler.tar.gz"))
+    return str(json.loads(files["manifest.json"])["image"])
 
 
 def test_a_build_for_another_image_leaves_the_archive_of_the_first(project: Path) -> None:

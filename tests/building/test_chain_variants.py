@@ -1,11 +1,11 @@
 """What engineers have in the folder of a step, besides model.py, is in the archive as it lies there."""
 
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from tests.chain import NAME, write_chain
+from tests.files import packed_files
 from tests.places import built_by
 from triton_ensembles.building.build import Built, last_built
 from triton_ensembles.building.places import Places
@@ -25,8 +25,7 @@ def make(chain: Path, target: Target = CPU) -> Built:
 
 
 def members(built: Built) -> set[str]:
-    with tarfile.open(built.archive) as archive:
-        return {name.partition("/")[2] for name in archive.getnames()}
+    return {name.partition("/")[2] for name in packed_files(built.archive)}
 
 
 def test_a_python_step_keeps_the_model_file_that_it_reads_itself(chain: Path) -> None:

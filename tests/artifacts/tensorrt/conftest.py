@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from tests.commands.projects import run
 from tests.places import borrowed
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.commands.cli import main
 from triton_ensembles.triton.targets import Target, gpu
 
 # The release whose stubs the wheel carries, so that a machine without Python 3.10 can build for it too.
@@ -42,7 +41,7 @@ def mine(built: dict[str, Built], places: Places, tmp_path: Path) -> Places:
 def engines_once(built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that `build.py engines` and its script write."""
     folder = tmp_path_factory.mktemp("engines")
-    result = CliRunner().invoke(main, ["engines", "bert_trt", "--image", IMAGE, "--output", str(folder)])
+    result = run("engines", "bert_trt", "--image", IMAGE, "--output", folder)
     assert result.exit_code == 0, result.output
     assert "docker run --rm --gpus all" in result.output
     programs = tmp_path_factory.mktemp("programs")

@@ -5,10 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from checkout import ROOT
 from tests.artifacts.tensorrt.conftest import IMAGE, with_tensorrt
+from tests.commands.projects import run
 from triton_ensembles.building.build import build
 from triton_ensembles.building.made.artifact_builder import ArtifactBuilder, MadeArtifact
 from triton_ensembles.building.made.sources import Sources
@@ -18,7 +18,6 @@ from triton_ensembles.building.places import Places, Weights
 from triton_ensembles.building.planned.plan import plan_build
 from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.checking.checker import check
-from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.project.recipe.reader import read_recipe
 from triton_ensembles.triton.destination import Destination
@@ -109,8 +108,7 @@ def test_fp16_is_refused_where_tensorrt_no_longer_has_it(mine: Places, target: T
     recipe = read_recipe(mine.ensembles / "bert_trt")
     with pytest.raises(EnsembleError, match=r"has precision fp16, but TensorRT 11\.1\.0\.106"):
         find_plans("bert_trt", recipe.artifacts, with_tensorrt(target, "11.1.0.106"), None)
-    arguments = ["engines", "bert_trt", "--image", "26.07", "--output", str(mine.build / "engines")]
-    result = CliRunner().invoke(main, arguments)
+    result = run("engines", "bert_trt", "--image", "26.07", "--output", mine.build / "engines")
     assert result.exit_code == 1 and "has precision fp16" in result.output
     checked = check([mine.ensembles / "bert_trt"], Destination("gpu", image="26.07"))
     assert [fault.rule for fault in checked.faults if "has precision fp16" in fault.message] == ["recipe-maker-options"]

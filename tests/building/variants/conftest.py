@@ -2,19 +2,20 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from examples.digit_variants import SHARE
 from pipelines.train_digits import MODEL, onnx_of, train
+from tests.commands.projects import run
 from tests.files import write_files
 from tests.places import built_by
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.commands.cli import main
 
 
 @pytest.fixture(scope="session")
@@ -25,14 +26,7 @@ def digits(places: Places) -> Built:
 @pytest.fixture(scope="session")
 def networks() -> Callable[[int], bytes]:
     """The ONNX file of a seed, as examples/digit_variants.py writes it."""
-    made: dict[int, bytes] = {}
-
-    def network(seed: int) -> bytes:
-        if seed not in made:
-            made[seed] = onnx_of(train(seed, SHARE))
-        return made[seed]
-
-    return network
+    return cache(lambda seed: onnx_of(train(seed, SHARE)))
 
 
 class Variants:
@@ -53,8 +47,7 @@ class Variants:
 
     def clone(self, *options: str, header: str = "name,files") -> Result:
         (self.folder / "variants.csv").write_text("\n".join([header, *self.rows]) + "\n")
-        words = ["clone", self.archive, "--variants", self.folder / "variants.csv", "--output", self.output, *options]
-        return CliRunner().invoke(main, list(map(str, words)))
+        return run("clone", self.archive, "--variants", self.folder / "variants.csv", "--output", self.output, *options)
 
     def cloned(self, **options: Any) -> Mapping[str, Any]:
         """The document of --format json."""

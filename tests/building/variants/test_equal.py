@@ -9,17 +9,16 @@ from types import SimpleNamespace
 from unittest import mock
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.checking.packing import members, python_step
-from tests.files import write_files
+from tests.commands.projects import run
+from tests.files import packed_files, write_files
 from triton_ensembles.archive import clone_texts
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.variants.table import clone_names
 from triton_ensembles.building.variants.written import clone
-from triton_ensembles.commands.cli import main
 from triton_ensembles.ground.errors import EnsembleError
 
 ENVIRONMENT = "$$TRITON_MODEL_DIRECTORY/../pair.step/environment"
@@ -43,11 +42,6 @@ def _bytes(size: int) -> bytes:
     return hashlib.shake_128(str(size).encode()).digest(size)
 
 
-def contents(path: Path) -> dict[str, bytes | None]:
-    with tarfile.open(path) as tar:
-        return {info.name: stream.read() if (stream := tar.extractfile(info)) else None for info in tar}
-
-
 @settings(max_examples=20, deadline=None)
 @given(sizes=st.lists(st.sampled_from([0, 1, 511, 512, 513, 65_536, 65_537, 131_072, 300_000]), unique=True))
 def test_a_clone_has_the_files_of_its_original(tmp_path_factory: pytest.TempPathFactory, sizes: list[int]) -> None:
@@ -55,12 +49,12 @@ def test_a_clone_has_the_files_of_its_original(tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("clone")
     original = archive(folder, tuple(sizes))
     first, second = clone(original, ["a_0", "a_1"], folder)
-    wanted = {name.replace("pair", "a_1"): content for name, content in contents(original).items()}
-    found = contents(second)
+    wanted = {name.replace("pair", "a_1"): content for name, content in packed_files(original).items()}
+    found = packed_files(second)
     assert found.keys() == wanted.keys()
     for name, content in found.items():
         assert content == wanted[name] or name.endswith((".pbtxt", ".json")), name
-    assert contents(first).keys() != found.keys()
+    assert packed_files(first).keys() != found.keys()
 
 
 def test_what_clones_have_in_common_is_made_once(tmp_path: Path) -> None:
@@ -105,10 +99,10 @@ def test_more_clones_than_fit_on_the_disk_are_refused_at_once(tmp_path: Path, mo
 
 
 def test_clone_says_how_to_build_a_missing_archive_and_refuses_numbers_that_fill_the_memory() -> None:
-    result = CliRunner().invoke(main, ["clone", "no_such", "--count", "2", "--prefix", "t"])
+    result = run("clone", "no_such", "--count", "2", "--prefix", "t")
     assert result.exit_code == 1
     assert "run: build.py build no_such" in result.output
-    result = CliRunner().invoke(main, ["clone", "no_such", "--count", "9999999999", "--prefix", "a"])
+    result = run("clone", "no_such", "--count", "9999999999", "--prefix", "a")
     assert result.exit_code == 2
     assert "1<=x<=1000000" in result.output
 

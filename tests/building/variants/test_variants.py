@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from pipelines.train_digits import MODEL
 from tests.building.variants.conftest import Variants
+from tests.files import packed_files
 from tests.places import built_by
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.variants.table import read_table
@@ -34,13 +34,6 @@ def reshaped(network: bytes, name: str, *dims: int | str) -> bytes:
         tensor.type.tensor_type.shape.dim.add(**{"dim_param" if isinstance(dim, str) else "dim_value": dim})
     content: bytes = model.SerializeToString()
     return content
-
-
-def content_of(archive: Path, path: str) -> bytes:
-    with tarfile.open(archive) as tar:
-        file = tar.extractfile(path)
-        assert file is not None
-        return file.read()
 
 
 def test_a_broken_variant_is_named_with_its_line_and_does_not_stop_the_others(
@@ -151,10 +144,10 @@ def test_only_what_has_changed_is_written_again(variants: Variants, networks: Ne
 def test_the_manifest_says_what_is_in_it(variants: Variants, networks: Networks) -> None:
     variants.add("a", networks(1))
     assert variants.clone().exit_code == 0
-    archive = variants.output / "a.tar.gz"
-    manifest = json.loads(content_of(archive, "manifest.json"))
+    files = packed_files(variants.output / "a.tar.gz")
+    manifest = json.loads(files["manifest.json"])
     record = manifest["artifacts"][MODEL]
-    assert content_of(archive, f"a.{MODEL}") == networks(1)
+    assert files[f"a.{MODEL}"] == networks(1)
     assert (manifest["ensemble"], manifest["clone_of"], manifest["weights"]) == ("a", "digits", "provided")
     assert record["size"] == len(networks(1))
     assert record["sha256"] == file_digest(variants.folder / "weights" / "a" / MODEL)
@@ -167,7 +160,7 @@ def test_parameters_are_columns(variants: Variants, networks: Networks) -> None:
     assert variants.clone(header="name,files,network.intra_op_thread_count").exit_code == 0
     found = {}
     for name in variants.archives():
-        text = content_of(variants.output / f"{name}.tar.gz", f"{name}.network/config.pbtxt").decode()
+        text = packed_files(variants.output / f"{name}.tar.gz")[f"{name}.network/config.pbtxt"].decode()
         found[name] = parse_config(text, "config.pbtxt").parameters["intra_op_thread_count"].string_value
     assert found == {"both": "3", "alone": "2", "neither": "1"}
     refused = variants.clone(header="name,files,netwrk.intra_op_thread_count")
