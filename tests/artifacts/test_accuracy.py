@@ -7,6 +7,7 @@ import openvino as ov
 import pytest
 from onnx import TensorProto, helper
 
+from tests.recipes import copy_recipe
 from tests.runtime.backends.networks import model_of
 from triton_ensembles.artifacts import Job, accuracy_on_photographs
 from triton_ensembles.artifacts.accuracy import LEAST, LEAST_COSINE, Least, compared
@@ -78,16 +79,10 @@ def encoder(offset: float) -> bytes:
     return model_of(nodes, given, [answer], weights)
 
 
-_RECIPE = """description = "d"
-sources.mine = { from = [{ url = "https://example.invalid/" }], files = { %s } }
-engines.step = { backend = "openvino", precision = "bf16" }
-
-[[artifacts]]
-path = "step/1/model.onnx"
-maker = "copy"
-source = "mine"
-file = "model.onnx"
-accuracy = "sentences"
+_IN_BF16 = """accuracy = "sentences"
+[engines.step]
+backend = "openvino"
+precision = "bf16"
 """
 
 
@@ -95,8 +90,8 @@ def recipe_for(folder: Path, offset: float, minilm: Path) -> Recipe:
     """A recipe with the encoder above as a step in bf16; its files are in ``folder``."""
     (folder / "model.onnx").write_bytes(encoder(offset))
     (folder / "tokenizer.json").write_bytes((minilm / "tokenizer.json").read_bytes())
-    files = ", ".join(f'"{name}" = "{file_digest(folder / name)}"' for name in ("model.onnx", "tokenizer.json"))
-    (folder / RECIPE).write_text(_RECIPE % files)
+    files = {name: file_digest(folder / name) for name in ("model.onnx", "tokenizer.json")}
+    (folder / RECIPE).write_text(copy_recipe("step/1/model.onnx", _IN_BF16, files=files))
     return read_recipe(folder)
 
 

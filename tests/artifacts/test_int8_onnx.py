@@ -14,6 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from checkout import ROOT
+from tests.recipes import copy_recipe
 from tests.runtime.backends.networks import model_of
 from triton_ensembles.artifacts import Job, accuracy_on_sentences, bert_onnx, int8_onnx, openvino_ir
 from triton_ensembles.artifacts.accuracy import cosines, outputs
@@ -184,17 +185,6 @@ def test_a_model_that_openvino_answers_in_another_rank_is_refused(
     converted(tmp_path, "3", "16")
 
 
-RECIPE_TEXT = f"""description = "d"
-sources.mine = {{ from = [{{ url = "https://example.invalid/" }}], files = {{ "model.onnx" = "{"0" * 64}" }} }}
-engines.step = {{ precision = "%s" }}
-
-[[artifacts]]
-path = "step/1/model.onnx"
-maker = "copy"
-source = "mine"
-file = "model.onnx"
-accuracy = "sentences"
-%s"""
 INT8 = """
 [[artifacts]]
 path = "step/1/model.int8.onnx"
@@ -205,9 +195,15 @@ accuracy = { on = "sentences", texts = "data/questions.txt", least_cosine = 0.97
 """
 
 
+def write_recipe(folder: Path, int8: str) -> None:
+    """A step in int8, and the artifact ``int8``."""
+    in_int8 = f'accuracy = "sentences"\n[engines.step]\nprecision = "int8"\n{int8}'
+    (folder / RECIPE).write_text(copy_recipe("step/1/model.onnx", in_int8))
+
+
 def test_another_text_makes_another_file(tmp_path: Path) -> None:
     """What a maker and a check read of the project belongs to the inputs of a build."""
-    (tmp_path / RECIPE).write_text(RECIPE_TEXT % ("int8", INT8))
+    write_recipe(tmp_path, INT8)
     assert set(read_recipe(tmp_path).artifacts[1].project_files) == {"data/texts.txt", "data/questions.txt"}
 
 
@@ -220,7 +216,7 @@ def test_another_text_makes_another_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_recipe_that_cannot_be_quantized_is_refused(tmp_path: Path, int8: str, words: str) -> None:
-    (tmp_path / RECIPE).write_text(RECIPE_TEXT % ("int8", int8))
+    write_recipe(tmp_path, int8)
     with pytest.raises(EnsembleError) as refused:
         read_recipe(tmp_path)
     assert words in str(refused.value)

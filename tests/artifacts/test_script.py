@@ -16,6 +16,7 @@ from checkout import ROOT
 from tests.chain import NAME, write_chain
 from tests.commands.projects import run_in
 from tests.files import write_files
+from tests.recipes import copy_recipe
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.checking.checker import check
 from triton_ensembles.project.recipe.reader import read_recipe
@@ -50,17 +51,7 @@ if found < wanted:
     sys.exit(f"{model.name} has {found} words in {job['precision']}, and {wanted} are wanted")
 print(json.dumps({"words": found, "limit": Path("limit.txt").read_text()}))
 """
-CHECKED = """description = "Three numbers, plus two"
-[sources.words]
-from = [{ path = "corpus" }]
-files = { "words.txt" = "%s" }
-[[artifacts]]
-path = "first/1/vocabulary.txt"
-maker = "copy"
-source = "words"
-file = "words.txt"
-accuracy = { run = "scripts/accuracy.py", reads = ["limit.txt"], options = { at_least = 2 } }
-"""
+CHECKED = 'accuracy = { run = "scripts/accuracy.py", reads = ["limit.txt"], options = { at_least = 2 } }\n'
 OF_A_JOB = """from triton_ensembles.artifacts.script import main
 
 def make(job):
@@ -90,7 +81,8 @@ def checked(tmp_path: Path) -> Path:
 
 def write_words(project: Path, words: str) -> Path:
     """The source, and the recipe with its sha256."""
-    recipe = CHECKED % hashlib.sha256(words.encode()).hexdigest()
+    files = {"words.txt": hashlib.sha256(words.encode()).hexdigest()}
+    recipe = copy_recipe("first/1/vocabulary.txt", CHECKED, place='path = "corpus"', files=files)
     return write_files(project, {"corpus/words.txt": words, str(RECIPE): recipe})
 
 
@@ -214,7 +206,7 @@ def test_a_file_of_this_machine_that_has_changed_stops_the_build(checked: Path) 
     (checked / "corpus" / "words.txt").write_text("three other words")
     result = run_in(checked, "build", NAME)
     assert result.exit_code == 1
-    words = "ensemble.toml:4: the source file words/words.txt cannot be used (path corpus: the sha256 of"
+    words = "ensemble.toml:4: the source file mine/words.txt cannot be used (path corpus: the sha256 of"
     assert words in result.output
     (checked / "corpus" / "words.txt").unlink()  # as on a drive that is not mounted: the archive is what it was
     assert "unchanged" in run_in(checked, "build", NAME).output
