@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.recipes import copy_recipe
 from triton_ensembles.checking.checker import check
 from triton_ensembles.checking.examples import IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.checking.rule import Example
@@ -15,19 +16,7 @@ from triton_ensembles.server.home import find_home
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.pip_server import STUB_PYTHONS
 
-RECIPE = """\
-description = "An example"
-
-[sources.detector]
-from = [{ url = "https://example.com/" }]
-files = { "model.onnx" = "0000000000000000000000000000000000000000000000000000000000000000" }
-
-[[artifacts]]
-path = "detect/1/model.onnx"
-maker = "copy"
-source = "detector"
-file = "model.onnx"
-"""
+RECIPE = copy_recipe("detect/1/model.onnx")
 DETECT = python_model("instance_group [ { count: 1, kind: KIND_GPU } ]", backend='platform: "onnxruntime_onnx"')
 
 

@@ -13,6 +13,7 @@ from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.hosting import archives
 from tests.pythons import python_or_skip
+from tests.recipes import copy_recipe
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.request import Proof
@@ -20,17 +21,6 @@ from triton_ensembles.commands.common.builds import server_for
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.serving.served import of_built
 
-# Port 9 of the loopback interface has no server.
-RECIPE = f"""description = "one"
-[sources.weights]
-from = [{{ url = "http://127.0.0.1:9/" }}]
-files = {{ "model.onnx" = "{"0" * 64}" }}
-[[artifacts]]
-path = "double/1/weights.bin"
-maker = "copy"
-source = "weights"
-file = "model.onnx"
-"""
 ANSWER = "import sys; x = np.array(sys.version_info[:2], np.float32)"
 
 
@@ -65,11 +55,12 @@ def test_a_missing_source_is_known_before_anything_is_built(tmp_path: Path) -> N
     """Otherwise it is known after hours of work for the ensembles before it."""
     for name in ("early", "late", "plain"):
         write_ensemble(tmp_path, name)
-    (tmp_path / "ensembles" / "late" / "ensemble.toml").write_text(RECIPE)
+    recipe = copy_recipe("double/1/weights.bin", place='url = "http://127.0.0.1:9/"')  # where no server is
+    (tmp_path / "ensembles" / "late" / "ensemble.toml").write_text(recipe)
     result = run_in(tmp_path, "build", "--weights", "pretrained")
     assert result.exit_code == 1
-    asked = result.output.index("weights: looking for model.onnx")
-    refused = result.output.index("ensemble.toml:4: the source file weights/model.onnx could not be downloaded")
+    asked = result.output.index("mine: looking for model.onnx")
+    refused = result.output.index("ensemble.toml:4: the source file mine/model.onnx could not be downloaded")
     assert asked < refused < result.output.index("early.tar.gz") < result.output.index("plain.tar.gz")
     assert result.output.count("looking for model.onnx") == 1
     assert result.stderr.strip().splitlines()[-2] == "error: 1 of 3 ensembles could not be built:"
