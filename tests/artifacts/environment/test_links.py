@@ -30,17 +30,6 @@ def tree(tmp_path: Path) -> Path:
     return tree
 
 
-def test_a_link_to_python_starts_the_python_beside_it(tree: Path) -> None:
-    """Otherwise a static Python of 25 MB is stored three times, or the stub does not find its prefix."""
-    replace_links(tree)
-    moved = tree.rename(tree.with_name("moved elsewhere"))
-    (python,) = (path for path in (moved / "bin").iterdir() if path.name not in ("python", "python3"))
-    python.write_text('#!/bin/sh\necho "$0" "$@"\n')
-    done = subprocess.run([moved / "bin" / "python3", "-c", "a b"], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == f"{python} -c a b"
-    assert all((moved / "bin" / name).stat().st_size < 100 for name in ("python", "python3"))
-
-
 def test_a_library_keeps_the_names_that_the_loader_asks_for(tree: Path) -> None:
     """Otherwise libpython is stored twice, or a module does not find its library."""
     (real,) = (path for path in (tree / "lib").iterdir() if not path.is_symlink())

@@ -32,6 +32,8 @@ def test_the_result_describes_the_folder(packed: tuple[Path, dict[str, Any]]) ->
     assert facts["glibc"].startswith("2.")
     for name in ("bin/activate", f"lib/libpython{facts['python']}.so.1.0"):  # which Triton's stub needs
         assert (folder / name).is_file()
+    for name in ("python", "python3"):
+        assert (folder / "bin" / name).stat().st_size < 100, "the program of 25 MB is stored once"
 
 
 @pytest.mark.parametrize("with_library_path", [False, True], ids=["bare", "as Triton starts it"])

@@ -86,20 +86,15 @@ def test_a_file_with_another_digest_is_not_installed(project: Path, wheel_index:
         make(project)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("alpha==1.0 ", "<<<<<<< HEAD\nalpha==1.0 ", r"lock:3: .*: this is not a line of a lock(?s:.*)delete this"),
-        ("beta==1.0 ", "beta==7.0 ", r"what this lock says cannot be installed: .*beta==7\.0; delete the lock"),
-    ],
-)
-def test_a_damaged_lock_is_one_line_with_the_cure(project: Path, old: str, new: str, words: str) -> None:
-    """Otherwise pip's words name a file that is gone, or the archive lacks a package that is asked for."""
+def test_a_lock_that_cannot_be_installed_is_one_line_with_the_cure(project: Path) -> None:
+    """Otherwise pip's words name a file that is gone."""
     make(project)
     lock = lock_of(project)
-    lock.write_text(lock.read_text().replace(old, new))
+    lock.write_text(lock.read_text().replace("beta==1.0 ", "beta==7.0 "))
     for locked in (False, True):
-        with pytest.raises(EnsembleError, match=words):
+        with pytest.raises(
+            EnsembleError, match=r"what this lock says cannot be installed: .*beta==7\.0; delete the lock"
+        ):
             make(project, locked=locked)
 
 

@@ -99,16 +99,10 @@ def test_an_image_that_takes_no_folder_is_refused(folder: Path) -> None:
     assert plan_build(folder, target).recipe.environments["processing"].kind == "wheels"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('[environments.x]\nfile = "x.yml"\nsteps = ["postprocess"]', "'postprocess' has two environments: processing"),
-        ('[parameters.preproces]\nmax_tokens = "128"\n', r"toml: the recipe names a step 'preproces', .*preprocess"),
-    ],
-)
-def test_a_second_environment_and_a_step_that_does_not_exist_are_refused(folder: Path, text: str, words: str) -> None:
-    (folder / RECIPE).write_text((folder / RECIPE).read_text() + text)
-    with pytest.raises(EnsembleError, match=words):
+def test_a_second_environment_of_a_step_is_refused(folder: Path) -> None:
+    with (folder / RECIPE).open("a") as recipe:
+        recipe.write('[environments.x]\nfile = "x.yml"\nsteps = ["postprocess"]')
+    with pytest.raises(EnsembleError, match="'postprocess' has two environments: processing"):
         plan_build(folder, CPU)
 
 
@@ -138,9 +132,3 @@ def test_the_version_folder_of_an_ensemble_need_not_be_in_git(folder: Path) -> N
     (folder / "ensemble" / "__pycache__").mkdir()
     shutil.rmtree(repository)
     assert {path.name for path in (staged(folder) / "bert_trt").iterdir()} == {"config.pbtxt", "3"}
-
-
-def test_two_ensembles_in_one_folder_are_refused(folder: Path) -> None:
-    shutil.copytree(folder / "ensemble", folder / "other")
-    with pytest.raises(EnsembleError, match=r"exactly one ensemble must be needed by no other model, found 2"):
-        plan_build(folder, CPU)
