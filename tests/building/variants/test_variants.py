@@ -182,9 +182,3 @@ def test_what_is_complete_stays_when_it_is_stopped(variants: Variants, networks:
     assert [path.name for path in sorted(variants.output.iterdir())] == [".digits.variants.json", "v_0.tar.gz"]
     done = variants.cloned()
     assert (done["archives"], done["written"]) == (3, 2)
-
-
-def test_a_table_and_a_number_are_not_both_given(variants: Variants) -> None:
-    for options in (("--count", "2"), ("--prefix", "t")):
-        result = variants.clone(*options)
-        assert result.exit_code == 2 and "--variants excludes" in result.output
