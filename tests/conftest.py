@@ -16,14 +16,11 @@ from checkout import BUILD, DIST, ENSEMBLES
 from tests import order
 from tests.chain import build_fused_chain
 from tests.checking import verdicts
-from tests.places import builder_of
-from triton_ensembles.building.build import build
+from tests.places import builder_of, built_by
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.project.recipe.reader import read_recipe
 from triton_ensembles.server.triton_server import TritonServer
-from triton_ensembles.triton.targets import CPU
 
 pytest_plugins = [
     "pytester",
@@ -62,10 +59,7 @@ def places() -> Places:
 @pytest.fixture(scope="session")
 def built(places: Places) -> dict[str, Built]:
     """Every leading ensemble of the project, built for the cpu target, by name."""
-    return {
-        folder.name: build(BuildRequest(folder, CPU, places), print)
-        for folder in choose(places.ensembles, (), leading=True)
-    }
+    return {folder.name: built_by(places, folder.name) for folder in choose(places.ensembles, (), leading=True)}
 
 
 @pytest.fixture(scope="session")

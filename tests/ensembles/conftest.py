@@ -11,11 +11,10 @@ import pytest
 import tritonclient.http as http
 
 from checkout import ENSEMBLES, ROOT
-from triton_ensembles.building.build import build
+from tests.places import built_by
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.packed.gateway_repository import stage_gateway
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.host.gateway.models_toml import read_table
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.gateway_server import GatewayServer
@@ -59,7 +58,7 @@ def small_places(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Pl
 
 @pytest.fixture(scope="session")
 def small(small_places: Places) -> dict[str, Built]:
-    return {name: build(BuildRequest(small_places.ensembles / name, CPU, small_places), print) for name in NAMES}
+    return {name: built_by(small_places, name) for name in NAMES}
 
 
 @pytest.fixture(scope="session")

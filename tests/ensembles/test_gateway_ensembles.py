@@ -20,12 +20,11 @@ from pipelines.make_resnet50 import fill as fill_resnet
 from tests.ensembles.clients import PHOTOGRAPHS, SHOTS, SIDEWAYS, Array, infer, png, rows, saved, text_rows
 from tests.ensembles.conftest import BERT, NAMES, RESNET, RESNET_SEEDS, YOLO
 from tests.host.gateway.client import named, send
-from triton_ensembles.building.build import build
+from tests.places import built_by
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.packed.gateway_repository import ensembles_of, stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
-from triton_ensembles.building.request import BuildRequest
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.host.gateway.models_toml import read_table
 from triton_ensembles.server.gateway_server import GatewayServer
@@ -211,8 +210,7 @@ def test_fused_answers_as_drawn_with_the_locked_packages(small_places: Places, s
     with pytest.raises(EnsembleError, match=r"resnet version 1 has a steps_version, and a fused .*; use --target cpu"):
         ensembles_of(read_table(ROOT / "gateway" / "models.toml"), NAMES, path, target)
     path.write_text(f"[[models]]{text.rpartition('[[models]]')[2]}")
-    source = small_places.ensembles / BERT
-    built = build(BuildRequest(source, target, small_places, keep_locks=True), print)
+    built = built_by(small_places, BERT, target, keep_locks=True)
     folder = stage_gateway([built], read_table(path), path, small_places, target)
     with GatewayServer(folder, log=small_places.build / "fused.log") as server:
         for text in (*TEXTS, "no mask"):
