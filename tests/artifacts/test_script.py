@@ -2,17 +2,13 @@
 
 import hashlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from checkout import ROOT
 from tests.chain import NAME, write_chain
 from tests.commands.projects import run_in
 from tests.files import write_files
@@ -54,11 +50,7 @@ print(json.dumps({"words": found, "limit": Path("limit.txt").read_text()}))
 CHECKED = 'accuracy = { run = "scripts/accuracy.py", reads = ["limit.txt"], options = { at_least = 2 } }\n'
 OF_A_JOB = """from triton_ensembles.artifacts.script import main
 
-def make(job):
-    job.output.write_bytes(job.source_file().read_bytes())
-    return {"hidden": job.options["hidden"]}
-
-main(make)
+main(lambda job: job.output.write_bytes(job.source_file().read_bytes()))
 """
 RECIPE = Path("ensembles", NAME, "ensemble.toml")
 
@@ -119,6 +111,7 @@ def test_it_is_run_again_when_it_its_options_or_its_files_change(project: Path) 
         ("raise SystemExit('no corpus')", "scripts/make.py: this script fails: no corpus"),
         ("import nothing_of_this_name", "make.py: this script fails: ModuleNotFoundError: No module named 'nothing_"),
         ("", "scripts/make.py: this script ended well, but it wrote no file; write the model to the path"),
+        (OF_A_JOB, "scripts/make.py: this script fails: this maker reads one file, and the recipe names none"),
     ],
 )
 def test_a_script_that_fails_is_named_with_its_last_line(project: Path, script: str, reason: str) -> None:
@@ -135,19 +128,6 @@ def test_check_finds_what_is_wrong_with_its_entry(project: Path) -> None:
     assert [fault.cure for fault in check([recipe.parent]).faults] == ['write run = "…"']
     recipe.write_text(text.replace('maker = "script"', 'maker = "copy"'))
     assert "'run' is for maker = 'script'" in check([recipe.parent]).faults[0].message
-
-
-def test_a_script_that_leaves_its_arguments_to_the_package_makes_a_file_or_says_why_not(tmp_path: Path) -> None:
-    write_files(tmp_path, {"make.py": OF_A_JOB, "weights.bin": b"weights"})
-    files = {"weights.bin": str(tmp_path / "weights.bin")}
-    for file, reason in (("weights.bin", ""), (None, "this maker reads one file, and the recipe names none")):
-        job = {"files": files, "file": file, "options": {"hidden": 384}}
-        (tmp_path / "job.json").write_text(json.dumps(job))
-        command = [sys.executable, tmp_path / "make.py", tmp_path / "out", tmp_path / "job.json"]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert (done.stdout, done.stderr.partition(";")[0]) == ("" if reason else '{"hidden": 384}\n', reason)
-    assert (tmp_path / "out").read_bytes() == b"weights"
 
 
 def test_a_replacement_may_also_be_a_script(project: Path) -> None:
