@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import onnxruntime as ort
-import pytest
 
 from tests.runtime.backends.embedding import embedding
 from tests.runtime.backends.networks import sentences
@@ -15,7 +14,6 @@ from triton_ensembles.building.made.store import Store
 from triton_ensembles.building.packed.inputs import digest_of_inputs
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.planned.plan import plan_build
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import file_digest
 from triton_ensembles.triton.model_config import read_config
 from triton_ensembles.triton.targets import CPU, gpu
@@ -61,13 +59,6 @@ def test_another_level_of_optimization_makes_other_files(places: Places) -> None
     plan.configs["bert-trt"].optimization.graph.level = -1
     assert derivations(plan)["bert-trt"].options["level"] == -1
     assert digest_of_inputs(plan, None) != before
-
-
-def test_a_folder_without_onnx_runtime_is_refused(places: Places, tmp_path: Path) -> None:
-    """Otherwise weights would be packed by another version than the archive's."""
-    plan = plan_build(places.ensembles / "bert_trt", CPU)
-    with pytest.raises(EnsembleError, match="has no ONNX Runtime to map weights with"):
-        derivations(plan, tmp_path)
 
 
 def test_damaged_weights_in_the_store_are_made_again(places: Places, tmp_path: Path) -> None:
