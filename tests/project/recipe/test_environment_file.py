@@ -1,3 +1,8 @@
+"""Environment files: what they mean to pip, and hostile ones.
+
+What may be wrong in one is in a table of cases, tests/checking/cases/recipe-environment-file.yaml.
+"""
+
 import os
 from pathlib import Path
 
@@ -34,48 +39,11 @@ def test_python_is_one_minor_version_or_left_open(environment_file: WriteFile, w
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "word"),
-    [
-        ("dependencies:\n  - numpy\n  - n*mpy\n", 3, "match specification"),
-        ("dependencies:\n  - numpy\n  - numpy=2\n", 3, "twice"),
-        ("dependencies:\n  - python>=3.9\n", 2, "one minor"),
-        ("dependencies:\n  - pip:\n    - -e .\n", 3, "pip requirement"),
-        (f'dependencies:\n  - pip:\n    - "a; {"(" * 5000}"\n', 3, "pip requirement"),
-        ("dependencies:\n  - pip:\n    - a @ git+https://x.example/a\n", 3, "no digest can lock it"),
-        ("dependencies:\n  - conda:\n    - x\n", 2, "pip:"),
-        ("dependencies: numpy\n", 1, "list"),
-        ("name: a\nprefix: /somewhere\ndependencies: []\n", 2, "prefix"),
-        ("name: a\nname: b\ndependencies: []\n", 2, "twice"),
-        ("name: a\n", 1, "no dependencies"),
-        ("name: [\n", 2, "YAML"),
-        ("- numpy\n", 1, "mapping"),
-        ("", None, "mapping"),
-    ],
-)
-def test_a_fault_is_reported_with_its_line(environment_file: WriteFile, text: str, line: int | None, word: str) -> None:
-    with pytest.raises(EnsembleError, match=word) as caught:
-        environment_file(text)
-    assert caught.value.line == line
-    assert caught.value.path is not None
-
-
-def test_a_version_that_pip_cannot_read_is_reported_with_its_line(environment_file: WriteFile) -> None:
-    spec = environment_file("dependencies:\n  - numpy\n  - openssl=1.1.1w\n")
-    with pytest.raises(EnsembleError, match="pip cannot read") as caught:
-        print(spec.pip_requirements)
-    assert caught.value.line == 3
-
-
-def test_a_missing_file_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(EnsembleError, match="no such environment file"):
-        read_environment_file(tmp_path / "none.yml")
-
-
-@pytest.mark.parametrize(
     "content",
-    ["[" * 100_000, "&a [*a]", "dependencies: &x\n  - pip: *x\n", f"name: {'x' * 300_000}", "- '" + "\\0" * 9, None],
-    ids=["deep", "alias", "alias of pip", "long", "not closed", "pipe"],
-)
+    ["[" * 100_000, "&a [*a]", "dependencies: &x\n  - pip: *x\n", f"name: {'x' * 300_000}", "- '" + "\\0" * 9,
+     f'dependencies:\n  - pip:\n    - "a; {"(" * 5000}"\n', None],
+    ids=["deep", "alias", "alias of pip", "long", "not closed", "deep marker", "pipe"],
+)  # fmt: skip
 def test_a_hostile_file_is_refused_in_a_line(content: str | None, tmp_path: Path) -> None:
     """Otherwise a build hangs, or ends in a traceback."""
     path = tmp_path / "environment.yml"
