@@ -29,6 +29,7 @@ from triton_ensembles.triton.destination import SingleModel
 
 CASES, TABLES = Path(__file__).with_name("cases"), sorted(Path(__file__).with_name("archive_cases").glob("*.yaml"))
 OF_FILES = ("fil", "file-lfs-pointer", "graphdef", "model-file-broken", "onnx-license", "pytorch", "torchscript")
+FAILED = "this rule itself failed"  # whichever rule that is, and whatever the table is about
 OF_SERVER = {"refuses", "fails", "answers", "detects", "unasked"}
 
 
@@ -61,7 +62,8 @@ def found_in(table: dict[str, Any], case: dict[str, Any], folder: Path) -> list[
     else:
         paths = [write(folder / name, members) for name, members in made.items()]
     single = {"single": SingleModel(**to["single"])} if "single" in to else {}
-    return [fault for fault in faults(*paths, **to | single) if fault.rule in table.get("rules", (fault.rule,))]
+    found, rules = faults(*paths, **to | single), table.get("rules")
+    return [fault for fault in found if not rules or fault.rule in rules or fault.message.startswith(FAILED)]
 
 
 def read(path: Path) -> dict[str, Any]:

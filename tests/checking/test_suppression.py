@@ -1,13 +1,10 @@
 """Faults that people accept: by a comment beside the line, or by pyproject.toml."""
 
-import shutil
-import tarfile
 from pathlib import Path
 
 import pytest
 
-from tests.checking.reports import MISSING, NEGATIVE, run, write_model
-from triton_ensembles.checking.examples import python_model
+from tests.checking.reports import NEGATIVE, run, write_model
 
 pytestmark = pytest.mark.usefixtures("git_folder")
 MODELS = Path("models")
@@ -19,27 +16,6 @@ def test_an_accepted_fault_is_counted_apart_and_fails_nothing() -> None:
     write_model(MODELS, NEGATIVE.replace(": -1", f": -1  {comment}"))
     result = run(MODELS)
     assert result.exit_code == 0 and ", 1 suppressed (" in result.output
-
-
-def test_comments_in_a_recipe_count() -> None:
-    """Otherwise a fault of a recipe cannot be accepted beside its line."""
-    folder = Path("ensembles/one")
-    write_model(folder, python_model(), "ensemble")
-    recipe = 'description = "One # model"\n[environments.text]\nfile = "envs/none.yml"{}\nsteps = ["ensemble"]\n'
-    (folder / "ensemble.toml").write_text(recipe.format(""))
-    assert "ensemble.toml:3: error[recipe-file-missing]" in run(folder).output
-    (folder / "ensemble.toml").write_text(recipe.format("  # check: ignore[recipe-file-missing] made by make"))
-    assert "recipe-file-missing" not in run(folder).output
-
-
-def test_a_comment_for_the_file_covers_the_folder_of_its_model_and_no_other() -> None:
-    """Otherwise what no line can say, such as a missing file, can only be accepted in pyproject.toml."""
-    comment = "# check: ignore-file[version-not-available] at start"
-    for name, text in (("scale", python_model(comment)), ("other", python_model())):
-        write_model(MODELS, text, name)
-        shutil.rmtree(MODELS / name / "1")
-    result = run(MODELS)
-    assert "models/other: error[version-not-available]" in result.output and "models/scale:" not in result.output
 
 
 @pytest.mark.parametrize(
@@ -93,11 +69,3 @@ def test_a_pyproject_that_cannot_be_used_is_a_line_with_its_cure(table: str, wor
     Path("pyproject.toml").write_text(f"[tool.triton-ensembles.check]\n{table}\n")
     result = run(MODELS)
     assert result.exit_code == 2 and words in result.stderr
-
-
-def test_comments_in_archives_count() -> None:
-    """Otherwise an archive is refused for what its source accepts."""
-    write_model(MODELS, python_model(f"{MISSING}  # check: ignore[version-missing] next week"))
-    with tarfile.open("one.tar.gz", "w:gz") as archive:
-        archive.add(MODELS, ".")
-    assert "version-missing" not in run("one.tar.gz").output

@@ -69,12 +69,3 @@ def test_nothing_is_said_of_what_comes_after_a_break(tmp_path: Path) -> None:
     with archive.open("r+b") as file:
         file.truncate(1 << 19)
     assert [fault.rule for fault in faults(archive)] == ["archive-truncated"]
-
-
-@pytest.mark.parametrize(("platform", "file"), [("tensorrt_plan", "model.plan"), ("onnxruntime_onnx", "model.onnx")])
-def test_nothing_is_completed_for_the_build(tmp_path: Path, platform: str, file: str) -> None:
-    """Otherwise a config of ensembles/ lacks what its servers do not complete, and this is only a note."""
-    stage(Example(f'platform: "{platform}"\ninput [ {{ name: "X" }} ]\n', {f"1/{file}": "x"}), tmp_path, "model")
-    (tmp_path / "ensemble.toml").touch()
-    errors = {fault.rule for fault in check([tmp_path]).faults}
-    assert errors >= {"tensor-data-type-missing", "tensor-dims-missing"} and "config-completed" not in errors
