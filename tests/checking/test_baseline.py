@@ -1,12 +1,12 @@
 """`check --baseline`: old faults are known, new ones fail, and those that are gone are named."""
 
 import json
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from tests.checking.reports import NEGATIVE, run, write_model
+from tests.repositories import pack
 from triton_ensembles.checking.examples import python_model
 from triton_ensembles.checking.fault import Fault, Place, Severity
 from triton_ensembles.checking.fingerprint import fingerprint
@@ -137,8 +137,7 @@ def test_faults_in_archives_are_known_by_their_member() -> None:
     """Otherwise the baseline of dist/ knows nothing, or everything."""
     write_model(MODELS, NEGATIVE)
     for name in ("first", "second"):
-        with tarfile.open("one.tar.gz", "w:gz") as archive:
-            archive.add(MODELS, ".")
+        pack(MODELS, Path("one.tar.gz"))
         if name == "first":
             run("one.tar.gz", "--write-baseline", KNOWN)
             assert run("one.tar.gz", "--baseline", KNOWN).exit_code == 0

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import tarfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -12,6 +11,7 @@ import jsonschema
 import pytest
 
 from tests.checking.reports import MISSING, NEGATIVE, run, write_model
+from tests.repositories import pack
 from triton_ensembles.checking.check_report import Report
 from triton_ensembles.checking.examples import io_tensor, python_model
 from triton_ensembles.checking.fault import Fault, Place, Severity
@@ -97,8 +97,7 @@ def test_uris_lead_to_files_of_any_name(name: str) -> None:
 def test_a_fault_in_an_archive_is_at_the_archive_and_names_the_member() -> None:
     """Otherwise the alert is for a file that git does not have."""
     write_model(Path("models"), NEGATIVE)
-    with tarfile.open("a b.tar.gz", "w:gz") as archive:
-        archive.add("models", ".")
+    pack(Path("models"), Path("a b.tar.gz"))
     (result,) = [fault for fault in results("a b.tar.gz") if fault["ruleId"] == "max-batch-size-negative"]
     (location,) = result["locations"]
     assert uri_of(result) == "a%20b.tar.gz" and location["physicalLocation"]["region"] == {"startLine": 1}

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.chain import build_fused_chain
+from tests.configs import in_a_row, tensors
 from tests.files import write_files
 from tests.onnx_files import write_network
 from tests.repositories import pack, write_chain
@@ -18,29 +19,21 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.building.variants.written import clone
 from triton_ensembles.commands.cli import main
 
-TOP = """platform: "ensemble"
-max_batch_size: 8
-input [ { name: "TEXT", data_type: TYPE_STRING, dims: [ 1 ] }, { name: "N", data_type: TYPE_INT32, dims: [ 1 ] } ]
-output [ { name: "Y", data_type: TYPE_FP32, dims: [ 2 ] } ]
-ensemble_scheduling { step [ { model_name: "PREFIXpre" model_version: -1 input_map { key: "TEXT" value: "TEXT" }
-  input_map { key: "N" value: "N" } output_map { key: "X" value: "X" } },
-  { model_name: "PREFIXnet" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } } ] }
-"""
-PRE = """backend: "python"
-max_batch_size: 8
-input [ { name: "TEXT", data_type: TYPE_STRING, dims: [ 1 ] }, { name: "N", data_type: TYPE_INT32, dims: [ 1 ] } ]
-output [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
-"""
 NET = 'platform: "onnxruntime_onnx"\nmax_batch_size: 8\n'
+MORE = 'input { name: "N" data_type: TYPE_INT32 dims: [ 1 ] optional: true }\n'
 
 
 def write(folder: Path, top: str = "top", prefix: str = "") -> Path:
-    for name in (top, f"{prefix}pre", f"{prefix}net"):
-        (folder / name / "1").mkdir(parents=True)
-    (folder / top / "config.pbtxt").write_text(TOP.replace("PREFIX", prefix))
-    (folder / f"{prefix}pre" / "config.pbtxt").write_text(PRE)
-    (folder / f"{prefix}pre" / "1" / "model.py").write_text("import json\n\n\nclass TritonPythonModel:\n    pass\n")
-    (folder / f"{prefix}net" / "config.pbtxt").write_text(NET)
+    steps = in_a_row(f"{prefix}pre TEXT X", f"{prefix}net X Y", taken="TEXT")
+    pre, whole = (f"max_batch_size: 8\n{tensors('TEXT:STRING:1', written)}" for written in ("X:FP32:4", "Y:FP32:2"))
+    files = {
+        f"{prefix}pre/1/model.py": "import json\n\n\nclass TritonPythonModel:\n    pass\n",
+        f"{prefix}pre/config.pbtxt": f'backend: "python"\n{pre}{MORE}',
+        f"{prefix}net/config.pbtxt": NET,
+        f"{top}/config.pbtxt": steps + whole,
+    }
+    write_files(folder, files)
+    (folder / top / "1").mkdir()
     write_network(folder / f"{prefix}net" / "1" / "model.onnx", 2)
     return folder
 
@@ -75,7 +68,8 @@ def new(tmp_path: Path, old: Path) -> Path:
 def test_comments_order_and_defaults_do_not_count(old: Path, new: Path, tmp_path: Path) -> None:
     (new / "pre" / "config.pbtxt").write_text(
         "# written anew\nversion_policy { latest { num_versions: 1 } }\nname: 'pre'\n"
-        "output { name: 'X' dims: 4 data_type: TYPE_FP32 }\ninput { name: 'N' dims: [ 1 ] data_type: TYPE_INT32 }\n"
+        "output { name: 'X' dims: 4 data_type: TYPE_FP32 }\n"
+        "input { optional: true name: 'N' dims: [ 1 ] data_type: TYPE_INT32 }\n"
         "input { name: 'TEXT' dims: [ 1 ] data_type: TYPE_STRING }\nmax_batch_size: 8 backend: 'python'\n"
     )
     (new / "net" / "config.pbtxt").write_text('backend: "onnxruntime"\nmax_batch_size: 8\n')
@@ -87,8 +81,8 @@ def test_comments_order_and_defaults_do_not_count(old: Path, new: Path, tmp_path
     ("file", "edit", "changed", "notices"),
     [
         ("top", ("dims: [ 2 ]", "dims: [ 3 ]"), ("config", "output.Y.dims", "[2]", "[3]"), "[3] instead of FP32 [2]"),
-        ("top", ('"N", data_type: TYPE_INT32', '"N", data_type: TYPE_INT64'),
-         ("config", "input.N.data_type", "TYPE_INT32", "TYPE_INT64"), "input N is INT64 [1] instead of INT32 [1]"),
+        ("top", ("TYPE_STRING", "TYPE_INT64"),
+         ("config", "input.TEXT.data_type", "TYPE_STRING", "TYPE_INT64"), "TEXT is INT64 [1] instead of STRING [1]"),
         ("top", ("max_batch_size: 8", "max_batch_size: 4"), ("config", "max_batch_size", "8", "4"), "up to 4 rows"),
         ("top", ("max_batch_size: 8", ""), ("config", "max_batch_size", "8", ""), "no batch axis"),
         ("pre", ("max_batch_size: 8", "max_batch_size: 4"), ("config", "max_batch_size", "8", "4"), None),
@@ -138,8 +132,7 @@ def test_precisions_differ_in_size_and_in_what_their_builds_have_measured(old: P
 
 def test_a_completed_config_is_compared_as_triton_completes_it(tmp_path: Path) -> None:
     for name, width in (("old", 2), ("new", 3)):
-        (tmp_path / name / "net" / "1").mkdir(parents=True)
-        (tmp_path / name / "net" / "config.pbtxt").write_text(NET)
+        write_files(tmp_path / name, {"net/config.pbtxt": NET})
         write_network(tmp_path / name / "net" / "1" / "model.onnx", width)
     assert compared(tmp_path / "old", tmp_path / "new")["client"] == ["net: output Y is FP32 [3] instead of FP32 [2]"]
 

@@ -1,10 +1,10 @@
 """Where the packages of a Python step are declared, and what of it pip is asked for."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.files import write_files
 from triton_ensembles.project.declared import Asked, packages_for
 
 IMAGE = "nvcr.io/nvidia/tritonserver"
@@ -16,12 +16,6 @@ def root(tmp_path: Path) -> Path:
     for folder in (".git", "models/step/1", "models/other/1"):
         (tmp_path / folder).mkdir(parents=True)
     return tmp_path
-
-
-def write(root: Path, files: Mapping[str, str]) -> None:
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
 
 
 ALL = {
@@ -51,7 +45,7 @@ def test_the_nearest_counts(
     gone: int, packages: set[str] | None, place: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(root)
-    write(root, dict(list(ALL.items())[gone:]))
+    write_files(root, dict(list(ALL.items())[gone:]))
     for path in (Path("models/step"), root / "models" / "other" / ".." / "step"):
         found = packages_for(path)
         assert (found and set(found.packages)) == packages
@@ -59,13 +53,13 @@ def test_the_nearest_counts(
 
 
 def test_another_step_has_what_is_declared_for_all(root: Path) -> None:
-    write(root, ALL)
+    write_files(root, ALL)
     found = packages_for(root / "models" / "other")
     assert found and found.packages == {"c"}
 
 
 def test_a_file_of_pip_is_read_as_pip_reads_it(root: Path) -> None:
-    write(
+    write_files(
         root,
         {
             "models/requirements.txt": """\
@@ -107,21 +101,9 @@ def test_a_file_of_pip_is_read_as_pip_reads_it(root: Path) -> None:
     ]
 
 
-def test_a_dockerfile_installs_the_file_that_it_copies(root: Path) -> None:
-    write(
-        root,
-        {
-            "docker/Dockerfile": f"FROM {IMAGE}:24.09-py3\nCOPY deploy/py.txt /tmp/\nRUN pip install -r /tmp/py.txt\n",
-            "deploy/py.txt": "pandas\n",
-        },
-    )
-    found = packages_for(root / "models" / "step")
-    assert found and found.packages == {"pandas"}
-
-
 def test_an_environment_file_may_name_indexes(root: Path) -> None:
     pip = "[python=3.10, pandas=2.2, {pip: ['--extra-index-url https://example.com/x', 'torch==2.4']}]"
-    write(root, {"models/environment.yaml": f"dependencies: {pip}"})
+    write_files(root, {"models/environment.yaml": f"dependencies: {pip}"})
     found = packages_for(root / "models" / "step")
     assert found and found.asked.options == ["--extra-index-url=https://example.com/x"]
     assert found.asked.texts == ["pandas==2.2.*", "torch==2.4"]
@@ -129,13 +111,13 @@ def test_an_environment_file_may_name_indexes(root: Path) -> None:
 
 def test_what_cannot_be_read_may_be_anything(root: Path) -> None:
     """Otherwise a broken file is an error about each import."""
-    write(root, {"environment.yml": "dependencies: ["})
+    write_files(root, {"environment.yml": "dependencies: ["})
     found = packages_for(root / "models" / "step")
     assert found and not found.packages and "YAML" in found.unread
 
 
 def test_a_command_line_replaces_the_files_and_adds_packages(root: Path) -> None:
-    write(root, ALL | {"mine.txt": "m"})
+    write_files(root, ALL | {"mine.txt": "m"})
     found, mine = packages_for(root / "models" / "step"), root / "mine.txt"
     assert Asked().of(found) is found
     for asked, packages in (
