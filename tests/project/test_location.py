@@ -65,15 +65,6 @@ def test_invoke_sends_the_example_to_an_endpoint(sagemaker_endpoint: Rehearsal, 
     assert "there are no example requests for silent; give the request with --body FILE" in refused.output
 
 
-def test_paths_in_a_recipe_are_relative_to_the_project(tmp_path: Path) -> None:
-    """Otherwise a project cannot bring environment files of its own."""
-    write_ensemble(tmp_path, "packed")
-    write_files(tmp_path, {"ensembles/packed/ensemble.toml": RECIPE})
-    missing = run_in(tmp_path, "build")
-    assert missing.exit_code == 1
-    assert f"the recipe names {tmp_path}/envs/processing.yml, which does not exist" in missing.output
-
-
 def test_check_without_paths_checks_the_project_and_its_environment_files(tmp_path: Path) -> None:
     """Otherwise the ensembles and the environment files of this checkout are judged instead."""
     write_ensemble(tmp_path, "packed")

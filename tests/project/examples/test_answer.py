@@ -43,13 +43,6 @@ def test_classes_are_value_index_and_label(tmp_path: Path) -> None:
     assert lines == ["OUT BYTES [1, 2]", "    0.750     3  a: b", "    0.250    12"]
 
 
-def test_show_replaces_the_values(tmp_path: Path) -> None:
-    (tmp_path / "show.py").write_text(
-        "def show(inputs, outputs):\n    yield f'{len(inputs)} {outputs[\"OUT\"].sum()}'\n"
-    )
-    assert answer_lines(answer(NUMBERS), request(tmp_path)) == ["OUT FP32 [1, 3]", "  1 3.75"]
-
-
 @pytest.mark.parametrize(
     ("code", "message"),
     [
