@@ -36,6 +36,7 @@ sequence_batching { direct { minimum_slot_utilization: 1.5e-1 } }
 def test_what_is_written_is_read_back(text: str) -> None:
     """Otherwise a correct config.pbtxt gets a fault, or the rules see another model than Triton does."""
     message = text_format.Parse(text, ModelConfig())
+    assert text_format.Parse(format_config(message), ModelConfig()) == message
     for form in (text, format_config(message), text_format.MessageToString(message, as_one_line=True)):
         assert_read(form, message)
 

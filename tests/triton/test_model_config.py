@@ -1,27 +1,13 @@
-"""Triton and SageMaker's regular expression read what is written to config.pbtxt; faults name their line."""
+"""What is known of config.pbtxt: how it is written, what its fields mean, and the files that its backends load."""
 
-import re
-from typing import Any
-
-import pytest
-from google.protobuf import text_format
-from hypothesis import given
-
-from tests.checking.configs import messages
-from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.triton.model_config import ModelConfig, format_config, parse_config
-
-
-@given(messages())
-def test_what_is_written_reads_back_the_same_and_sagemaker_finds_the_ensemble(config: Any) -> None:
-    """Otherwise its front end, which looks for this regular expression, picks any folder (sagemaker_server.h)."""
-    config.platform = "ensemble"
-    text = format_config(config)
-    assert text_format.Parse(text, ModelConfig()) == config
-    assert re.search(r"platform:(\s)*\"ensemble\"", text)
+from triton_ensembles.runtime.backends import ENGINES
+from triton_ensembles.triton.model_config import ModelConfig, format_config
+from triton_ensembles.triton.model_config_fields import meaning_of_field, meanings, type_of_field
+from triton_ensembles.triton.model_formats import GRAPHDEF, file_of
 
 
 def test_the_style_is_that_of_nvidias_documentation() -> None:
+    """That what is written is what was meant is in tests/checking/test_text_agreement.py."""
     config = ModelConfig(name="m", backend="python", max_batch_size=4)
     config.input.add(name="X", data_type="TYPE_FP32", dims=[-1, 3])
     config.parameters["key"].string_value = "value"
@@ -32,17 +18,29 @@ def test_the_style_is_that_of_nvidias_documentation() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "words"),
-    [
-        ('name: "m"\nmax_batchsize: 4\n', 2, 'no field named "max_batchsize"'),
-        ('name: "m"\n\ninput [ { name: "X" data_type: TYPE_FLOAT } ]\n', 3, "has no value named TYPE_FLOAT"),
-        ('name: "m"\ninput [ {\n', 2, "Expected"),
-    ],
-)
-def test_a_fault_names_the_file_and_the_line(text: str, line: int, words: str) -> None:
-    with pytest.raises(EnsembleError) as caught:
-        parse_config(text, "m/config.pbtxt")
-    assert caught.value.line == line
-    assert words in caught.value.message
-    assert str(caught.value).startswith(f"m/config.pbtxt:{line}: ")
+def test_every_field_has_a_meaning_and_no_meaning_is_of_another_release() -> None:
+    """Otherwise an editor shows nothing at the one field that somebody looks up."""
+    waiting, fields, values = [ModelConfig.DESCRIPTOR], set[str](), set[str]()
+    seen = set()
+    while waiting:
+        message = waiting.pop()
+        seen.add(message.full_name)
+        for field in message.fields:
+            if not message.GetOptions().map_entry:
+                fields.add(field.full_name.removeprefix("inference."))
+            if field.enum_type:
+                name = field.enum_type.full_name.removeprefix("inference.")
+                values |= {f"{name}.{value}" for value in field.enum_type.values_by_name}
+            if field.message_type and field.message_type.full_name not in seen:
+                waiting.append(field.message_type)
+    assert fields <= {*meanings()} <= fields | values
+    name = ModelConfig.DESCRIPTOR.fields_by_name["max_batch_size"]
+    assert meaning_of_field(name).endswith("Default: 0.")
+    assert type_of_field(name) == "int32"
+
+
+def test_engines_look_for_the_files_of_the_table() -> None:
+    """Otherwise a repository that check finds right is one that the server cannot load."""
+    assert {name: file for name, (file, *_) in ENGINES.items()} == {
+        name: file_of(name) or GRAPHDEF.file for name in ENGINES
+    }
