@@ -4,7 +4,7 @@
 (``make test-rest``) the server is asked about every model, and a verdict on file that it no longer gives is a failure;
 with ``VERDICTS=share`` (.ci/run) about a quarter of them, another one each day.
 ``make verdicts`` (``VERDICTS=add``) asks about the models that are not there and writes them down, without those that
-no table has any more; ``VERDICTS=write`` asks about every model.
+no table has any more; where the file is not there, about every model.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from checkout import ROOT, TRITON_HOME
 from triton_ensembles.server import home
 
 FILE = Path(__file__).with_name("verdicts.json")
-MODE = os.environ.get("VERDICTS", "read")  # or "ask", "share", "add", "write"
+MODE = os.environ.get("VERDICTS", "read")  # or "ask", "share", "add"
 _SHARE = 4  # days in which the server is asked about every model
 _LARGEST_TEXT = 100_000  # bytes of a file that may name other models
 _ENGINE = re.compile(rb"onnx|dali|openvino|torch|tensorflow|graphdef")
@@ -61,16 +61,16 @@ def is_asked(digest: str) -> bool:
     """Tell whether the server is asked about a model although it may be on file."""
     if MODE == "share":
         return int(digest, 16) % _SHARE == datetime.now(UTC).toordinal() % _SHARE
-    return MODE in ("ask", "write")
+    return MODE == "ask"
 
 
 def note(digest: str, name: str, loaded: bool, words: str, folder: Path) -> None:
     """Compare a verdict of the server with the file, or keep it for the file."""
-    if MODE in ("ask", "share") and _on_file():
+    if MODE in ("ask", "share"):
         before = known(digest)
         assert before, f"the verdict about {name} is not on file: run make verdicts"
         assert before["loaded"] == loaded, f"the server says otherwise about {name}: {words}"
-    elif MODE in ("add", "write"):
+    elif MODE == "add":
         _written[digest] = {"name": name, "loaded": loaded, "words": _anywhere(words, folder)}
 
 
