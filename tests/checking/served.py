@@ -4,8 +4,6 @@ import json
 import os
 import re
 import select
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tests.checking import verdicts
+from tests.running import sent
 from triton_ensembles.checking.rule import Example
 from triton_ensembles.checking.staging_example import stage
 from triton_ensembles.server.home import find_home
@@ -61,13 +60,9 @@ class ModelLoader:
 
     def ask(self, model: str, body: object, timeout: float = TIMEOUT) -> str:
         """What Triton answers to a request with this body, an error too. Raises OSError: nothing, or not in time."""
-        url = f"http://{(self._server or self._start()).http_url}/v2/models/{model}/infer"
-        request = urllib.request.Request(url, json.dumps(body).encode())
-        try:
-            with urllib.request.urlopen(request, timeout=timeout) as reply:
-                return str(reply.read(), "utf-8")
-        except urllib.error.HTTPError as error:
-            return str(error.read(), "utf-8")
+        url, path = (self._server or self._start()).http_url, f"/v2/models/{model}/infer"
+        _, answer = sent(url, "POST", path, json.dumps(body).encode(), seconds=timeout)
+        return answer.decode()
 
     def load(self, name: str, timeout: float = TIMEOUT) -> LoadResult:
         server = self._server or self._start()

@@ -4,8 +4,14 @@ from pathlib import Path
 
 from tests.configs import in_a_row, tensors
 from tests.files import write_files
+from tests.repositories import model_py
 
 _TENSORS = f"max_batch_size: 8\n{tensors('X:FP32:4', 'OUT:FP32:4')}"
+_PYTHON = model_py(2).replace('"Y"', '"OUT"')
+_CALL = """
+        x = pb_utils.Tensor("X", values)
+        call = pb_utils.InferenceRequest(model_name="scale", requested_output_names=["OUT"], inputs=[x])
+        values = pb_utils.get_output_tensor_by_name(call.exec(), "OUT").as_numpy()"""
 
 
 def ensemble(*steps: str) -> str:
@@ -13,30 +19,11 @@ def ensemble(*steps: str) -> str:
     return _TENSORS + in_a_row(*(f"{step} X OUT" for step in steps), written="OUT")
 
 
-_PYTHON = """import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    def execute(self, requests):
-        return [self.answer(request) for request in requests]
-
-    def answer(self, request):
-        x = pb_utils.get_input_tensor_by_name(request, "X")
-        ANSWER
-"""
-_ITSELF = 'return pb_utils.InferenceResponse([pb_utils.Tensor("OUT", x.as_numpy() + 1)])'
-_CALLING = """call = pb_utils.InferenceRequest(model_name="scale", requested_output_names=["OUT"], inputs=[x])
-        y = pb_utils.get_output_tensor_by_name(call.exec(), "OUT")
-        return pb_utils.InferenceResponse([pb_utils.Tensor("OUT", y.as_numpy())])"""
-
-
 def write_models(root: Path) -> Path:
     """Write into ``root``: both = scale, shift; outer = both, scale; caller calls scale."""
-    step = f'backend: "python"\n{_TENSORS}'
-    files = {"both/config.pbtxt": ensemble("scale", "shift"), "outer/config.pbtxt": ensemble("both", "scale")}
-    for name, answer in (("scale", _ITSELF), ("shift", _ITSELF), ("caller", _CALLING)):
-        files |= {f"{name}/config.pbtxt": step, f"{name}/1/model.py": _PYTHON.replace("ANSWER", answer)}
-    write_files(root, files)
-    for name in ("both", "outer"):
-        (root / name / "1").mkdir()
+    calling = _PYTHON.replace("values):", f"values):{_CALL}")
+    for name, code in (("scale", _PYTHON), ("shift", _PYTHON), ("caller", calling)):
+        write_files(root / name, {"config.pbtxt": f'backend: "python"\n{_TENSORS}', "1/model.py": code})
+    for name, steps in (("both", ("scale", "shift")), ("outer", ("both", "scale"))):
+        write_files(root / name, {"config.pbtxt": ensemble(*steps), "1": None})
     return root
