@@ -108,7 +108,8 @@ table = {"a": 1}
 return pb_utils.InferenceResponse([pb_utils.Tensor("Y", np.full((1, 2), table[word], np.float32))])"""
 EXAMPLE = '{"inputs": [{"name": "X", "datatype": "BYTES", "shape": [1, 1], "data": ["a"]}]}'
 PICKY = """\
-if word.startswith(str("{")):
+if word.startswith(str("{")):  # or: raise ValueError("no rows")
+    print("ValueError( no rows")
     raise ValueError("no rows")
 return pb_utils.InferenceResponse([pb_utils.Tensor("Y", np.array([[1, 2]], np.float32))])"""
 TWICE = ("[self.answer(request) for request in requests]", "[self.answer(requests[0])] * (len(requests) + 1)")
@@ -160,7 +161,7 @@ LINE = {
     "texts": "InferenceResponse",
     "twice": "def execute",
     "ends": "sys.exit",
-    "picky": "no rows",
+    "picky": '    raise ValueError("no rows")',
 }
 # Parts of the cures, for what the rules do not find.
 CURES = {
