@@ -9,7 +9,6 @@ import sys
 import venv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,28 +35,22 @@ def described(thing):
         return (thing.__doc__ or "").strip().splitlines()[0] if callable(thing) else ""
 
 
-def members(owner):
-    found = {}
-    for name in vars(owner):
-        thing = getattr(owner, name)
-        if not name.startswith("__") or name in ("__init__", "__dlpack__", "__dlpack_device__"):
-            found[name] = described(thing)
-    return found
-
-
-def native(owner):
-    return {name: members(thing) if isinstance(thing, type) else described(thing) for name, thing in owner.items()}
+DUNDERS = "__init__", "__dlpack__", "__dlpack_device__"
 
 
 class TritonPythonModel:
     def initialize(self, args):
         own = {name: thing for name, thing in vars(pb_utils).items() if not inspect.ismodule(thing) and name[0] != "_"}
-        import c_python_backend_utils as native_module
+        import c_python_backend_utils as native
 
-        for name, alias in NAMES.items():
-            own[alias] = getattr(native_module, name)
+        own |= {alias: getattr(native, name) for name, alias in NAMES.items()}
+        found = {name: "" if isinstance(thing, type) else described(thing) for name, thing in own.items()}
+        for owner, thing in own.items():
+            members = vars(thing) if isinstance(thing, type) else ()
+            members = [name for name in members if name[:2] != "__" or name in DUNDERS]
+            found |= {f"{owner}.{name}": described(getattr(thing, name)) for name in members}
         with open(args["model_repository"] + "/found.json", "w") as file:
-            json.dump(native(own), file)
+            json.dump(found, file)
 
     def execute(self, requests):
         return []
@@ -68,13 +61,15 @@ PRIVATE = {
     "InferenceTrace": "_InferenceTrace",
     "Metric": "_Metric",
 }
-LATER = {("InferenceResponse", "parameters"), ("_ResponseIterator", "cancel")}
+LATER = {"InferenceResponse.parameters", "_ResponseIterator.cancel"}
 """What came after 24.10."""
+Parameters = list[tuple[str | None, bool]]
+"""Names, None for those without one, and whether each has a default."""
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The names of pb_utils in the real stub: of a class its members, of a function its signature."""
+def real(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The names of pb_utils in the real stub, such as Tensor.as_numpy, and the signatures of those that are called."""
     folder = tmp_path_factory.mktemp("real")
     config, code = f'backend: "python"\n{tensors()}{ON_CPU}', DUMP.replace("NAMES", repr(PRIVATE))
     write_files(folder, {"models/m/config.pbtxt": config, "models/m/1/model.py": code})
@@ -82,18 +77,21 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         return dict(json.loads((folder / "models/m/found.json").read_text()))
 
 
-def written() -> dict[str, Any]:
-    """The names of the stub package: of a class its members, of a function its parameters with defaults."""
-    found: dict[str, Any] = {}
+def written() -> dict[str, Parameters | None]:
+    """The names of the stub package, and the parameters of functions."""
+    found: dict[str, Parameters | None] = {}
     for node in ast.parse((STUBS / "__init__.pyi").read_text()).body:
+        found |= dict(_members([node]))
         if isinstance(node, ast.ClassDef):
-            found[node.name] = dict(_members(node.body))
-        else:
-            found |= dict(_members([node]))
+            found |= {f"{node.name}.{name}": given for name, given in _members(node.body)}
     return found
 
 
-def _members(body: list[ast.stmt]) -> Iterator[tuple[str, Any]]:
+def members_of(owner: str) -> set[str]:
+    return {name.partition(".")[2] for name in written() if name.startswith(f"{owner}.")}
+
+
+def _members(body: list[ast.stmt]) -> Iterator[tuple[str, Parameters | None]]:
     seen = set()
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -106,8 +104,7 @@ def _members(body: list[ast.stmt]) -> Iterator[tuple[str, Any]]:
             yield node.name, None
 
 
-def _parameters(given: ast.arguments) -> list[tuple[str | None, bool]]:
-    """Names, None for those without one, and whether each has a default."""
+def _parameters(given: ast.arguments) -> Parameters:
     plain = [*given.posonlyargs, *given.args]
     defaults = [False] * (len(plain) - len(given.defaults)) + [True] * len(given.defaults)
     found = [(None if each in given.posonlyargs else each.arg, has) for each, has in zip(plain, defaults, strict=True)]
@@ -117,7 +114,7 @@ def _parameters(given: ast.arguments) -> list[tuple[str | None, bool]]:
     ]
 
 
-def _real_parameters(signature: str) -> list[tuple[str | None, bool]]:
+def _real_parameters(signature: str) -> Parameters:
     """Those of a signature as pybind11 or inspect writes it."""
     inner = re.sub(r"\[[^\[\]]*\]|<[^<>]*>", "_", re.sub(r"\[[^\[\]]*\]", "_", signature.partition("(")[2]))
     parts = [part.strip() for part in inner.partition(")")[0].split(",") if part.strip()]
@@ -125,35 +122,26 @@ def _real_parameters(signature: str) -> list[tuple[str | None, bool]]:
     return [(None if re.fullmatch(r"arg\d", name) else name, has) for name, has in names if name != "self"]
 
 
-def test_it_has_the_names_of_the_real_stub(real: dict[str, Any]) -> None:
+def test_it_has_the_names_of_the_real_stub(real: dict[str, str]) -> None:
     """Otherwise an editor calls wrong what works, or offers what fails."""
-    mine = written()
-    private = {name for name in mine if name.startswith("_")} - {*PRIVATE.values()}
-    assert {*mine} - private == {*real}
-    for name, members in real.items():
-        if not isinstance(members, dict):
-            continue
-        known = {each for each in members if not each.startswith("_") or each in mine[name]}
-        later = {member for owner, member in LATER if owner == name}
-        assert {*mine[name]} - later - {"__init__", "__next__"} == known - {"__init__", "__next__"}, name
+    mine = {name for name in written() if name[0] != "_" or name.partition(".")[0] in PRIVATE.values()}
+    theirs = {name for name in real if name in mine or not name.partition(".")[2].startswith("_")}
+    differing = (mine - LATER) ^ theirs
+    assert not {name for name in differing if not name.endswith((".__init__", ".__next__"))}
 
 
-def test_parameters_and_defaults_are_those_of_the_real_stub(real: dict[str, Any]) -> None:
+def test_parameters_and_defaults_are_those_of_the_real_stub(real: dict[str, str]) -> None:
     """Otherwise a call that the checker accepts is a TypeError in Triton."""
-    mine = written()
-    pairs = [((name,), mine[name], described) for name, described in real.items() if isinstance(described, str)]
-    for name, members in real.items():
-        if isinstance(members, dict):
-            pairs += [((name, each), mine[name].get(each), described) for each, described in members.items()]
-    compared = 0
-    for place, own, described in pairs:
+    mine, compared = written(), 0
+    for place, described in real.items():
+        own = mine.get(place)
         if own is None or "(" not in described or "wrapper" in described or described.startswith("Initialize self"):
             continue
-        own = [each for each in own if (place[0], each[0]) not in LATER]
+        own = [each for each in own if f"{place.partition('.')[0]}.{each[0]}" not in LATER]
         expected = _real_parameters(described)
-        if place == ("Tensor", "from_dlpack"):  # pybind11 calls the name self, for a method that is none
+        if place == "Tensor.from_dlpack":  # pybind11 calls the name self, for a method that is none
             expected = [(None, False), *expected]
-        if place == ("InferenceRequest", "__init__"):
+        if place == "InferenceRequest.__init__":
             assert dict(own) == dict(expected)
         else:
             assert own == expected, place
@@ -177,9 +165,10 @@ def test_the_checker_knows_the_same_names_parameters_and_releases() -> None:
     mine = written()
     modules = {"json", "np", "shared_memory", "struct"}  # which NVIDIA's file imports
     assert releases() == names._SINCE
-    assert {*mine} - {name for name in mine if name.startswith("_")} == names._NAMES.union(names._SINCE) - modules
+    public = {name for name in mine if "." not in name and name[0] != "_"}
+    assert public == names._NAMES.union(names._SINCE) - modules
     for owner, members in names._OF_CLASSES.items():
-        assert {*members.split()} == {*mine[owner]} - {"__init__"}, owner
+        assert {*members.split()} == members_of(owner) - {"__init__"}, owner
     for kind, owner in (
         (Kind.REQUEST, "InferenceRequest"),
         (Kind.TENSOR, "Tensor"),
@@ -187,9 +176,9 @@ def test_the_checker_knows_the_same_names_parameters_and_releases() -> None:
         (Kind.RESPONSES, "_ResponseIterator"),
         (Kind.SENDER, "_ResponseSender"),
     ):
-        assert {*objects._METHODS[kind].split()} == {name for name in mine[owner] if not name.startswith("__")}, owner
+        assert {*objects._METHODS[kind].split()} == {name for name in members_of(owner) if name[:2] != "__"}, owner
     for owner, parameters in arguments._KEYWORDS.items():
-        assert parameters == {name for name, _ in mine[owner]["__init__"] if name}, owner
+        assert parameters == {name for name, _ in mine[f"{owner}.__init__"] or () if name}, owner
 
 
 GOOD = """import numpy as np
