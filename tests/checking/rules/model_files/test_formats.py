@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from tests.checking.pieces import torchscript, varint
-from tests.files import write_files
-from triton_ensembles.checking.checker import check
-from triton_ensembles.checking.examples import GRAPH_IDENTITY, IDENTITY, ONNX_IDENTITY
+from triton_ensembles.checking.examples import GRAPH_IDENTITY, ONNX_IDENTITY
 from triton_ensembles.checking.model_files.onnx import TYPES
 from triton_ensembles.checking.model_files.read import FileReader
 
@@ -62,13 +60,3 @@ def test_the_types_are_those_of_onnx() -> None:
     """Otherwise a type has another number than in the format."""
     names = {"FP32": "FLOAT", "FP64": "DOUBLE", "FP16": "FLOAT16", "BF16": "BFLOAT16"}
     assert all(onnx.TensorProto.DataType.Value(names.get(name, name)) == number for number, name in TYPES.items())
-
-
-def test_the_files_of_a_fused_ensembles_steps_are_read(tmp_path: Path) -> None:
-    """Otherwise `clone --variants` writes a tenant that no server can load, and says nothing."""
-    step = "fused/1/steps/network/1"
-    files = {"fused/config.pbtxt": 'backend: "python"\n', "fused/1/model.py": IDENTITY, "fused/1/plan.json": "{}"}
-    write_files(tmp_path, files | {f"{step}/model.onnx": "no network", f"{step}/model.py": "no model file"})
-    (fault,) = (fault for fault in check([tmp_path]).faults if fault.rule == "model-file-broken")
-    assert fault.place.path.endswith(f"{step}/model.onnx")
-    assert "it is not an ONNX model" in fault.message

@@ -91,10 +91,3 @@ def test_a_folder_of_code_is_no_misspelt_config(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     result = run(tmp_path)
     assert "there is no model here" in result.stderr and "rename" not in result.stderr
-
-
-def test_a_config_beside_the_models_hides_none_of_them(tmp_path: Path) -> None:
-    """Otherwise the models of the repository are not checked, and a version folder is asked for at its root."""
-    files: dict[str, Content] = {"m/config.pbtxt": "max_batch_size: x", "m/1/model.py": MODEL_PY, "config.pbtxt": ""}
-    rules = {fault.rule for fault in check([write_files(tmp_path / "models", files)]).faults}
-    assert {"config-outside", "config-wrong-type"} <= rules and "version-not-available" not in rules
