@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from tests.chain import build_fused_chain
 from tests.configs import in_a_row, tensors
-from tests.files import write_files
+from tests.files import edit, write_files
 from tests.onnx_files import write_network
 from tests.repositories import pack, write_chain
 from triton_ensembles.building.built import Built
@@ -219,7 +219,6 @@ def test_a_side_that_check_refuses_is_named(tmp_path: Path) -> None:
     """Otherwise a client would not notice, and the server does not start."""
     for side in ("old", "new"):
         write_chain(tmp_path / side)
-    config = tmp_path / "new" / "double" / "config.pbtxt"
-    config.write_text(config.read_text().replace("max_batch_size", "max_batchsize"))
-    result = CliRunner().invoke(main, ["diff", str(tmp_path / "old"), str(tmp_path / "new")])
+    edit(tmp_path / "new" / "double" / "config.pbtxt", "max_batch_size", "max_batchsize")
+    result = run(tmp_path / "old", tmp_path / "new")
     assert "check refuses" in result.output and "/double/config.pbtxt:2:1: ModelConfig has no field" in result.output
