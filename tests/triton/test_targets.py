@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import botocore.session
 import pytest
 from click.testing import CliRunner
 
@@ -21,6 +22,7 @@ from triton_ensembles.project.recipe.places import find_ensembles
 from triton_ensembles.project.recipe.reader import read_recipe
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
+from triton_ensembles.triton.releases import instance_of, releases
 from triton_ensembles.triton.targets import CPU, Target, gpu, target_of
 
 ALL = [folder.name for folder in find_ensembles(ENSEMBLES)]
@@ -140,3 +142,25 @@ def test_a_version_without_the_file_of_the_others_is_refused() -> None:
     )
     with pytest.raises(EnsembleError, match=r"version 2 of the step resnet50 has no model\.plan, which version 1 has"):
         select_models(lacking, read_models(ENSEMBLES / "resnet"), gpu("24.09"))
+
+
+def test_the_release_table_is_complete() -> None:
+    """Otherwise a release is missing or a version is misspelled."""
+    table = releases()
+    assert list(table) == sorted(table)
+    assert table["24.10"].triton == "2.51.0"
+    assert len({release.triton for release in table.values()}) == len(table)
+    known = ("3.8", "3.10", "3.12")
+    assert all(row.python in known for name, row in table.items() if name <= "26.09")
+    assert {row.python for name, row in table.items() if name > "26.09"} == {""}, "a release page does not say it"
+
+
+def test_instances_without_gpus() -> None:
+    """Otherwise deploy cannot tell which image an instance gets."""
+    model = botocore.session.get_session().get_service_model("sagemaker")
+    types = model.shape_for("ProductionVariantInstanceType").enum
+    for name in [name for name in types if re.match(r"ml\.[cmrt]\d", name)]:
+        known = instance_of(name)
+        assert known and not known.gpus, name
+        # Amazon's own processors have a g after the generation.
+        assert known.architecture == ("aarch64" if re.match(r"ml\.\w\dg", name) else "x86_64"), name
