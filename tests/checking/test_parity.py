@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from docs.generators.rules import PAGE, page
 from tests.checking.packing import folder_faults
 from tests.checking.served import PATIENCE, ModelLoader
-from triton_ensembles.checking.explanation import explain
+from triton_ensembles.checking.explanation import explain, text_examples
 from triton_ensembles.checking.registry import RULES
 from triton_ensembles.checking.rule import Rule, Server
 from triton_ensembles.checking.staging_example import stage
@@ -63,8 +64,16 @@ def test_the_checker_finds_the_bad_one_and_nothing_in_the_good_one(quick_path: P
                 stage(example, folder, "model")
                 findings = folder_faults(folder, rule.destination)
                 assert {fault.rule for fault in findings} == expected, (rule.id, findings)
+        texts = text_examples().get(rule.id, {})  # where an example is no model that the tests can load
+        assert (rule.bad is None, rule.good is None) == ("bad" in texts, "good" in texts), rule.id
         text = explain(rule.id)
         assert text.startswith(f"{rule.id} ({rule.severities})\n{rule.title}\n")
         assert all(f"\n{part}" in text for part in ("\nBad:\n", "\nGood:\n", f"Source: {rule.source}"))
         assert not rule.bad or (f"{rule.severity}[{rule.id}]: " in text and "\n        fix: " in text), text
         assert not rule.words or f"\nServer: tritonserver 2.51.0 refuses the bad example: {rule.words}" in text
+    assert set(text_examples()) <= {rule.id for rule in RULES}
+
+
+def test_the_page_of_the_rules_is_up_to_date() -> None:
+    """Otherwise it describes old rules: run python -m docs.generators.rules."""
+    assert PAGE.read_text(encoding="utf-8") == page()
