@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.imports import Import
+from triton_ensembles.checking.python.imports import Import, imports_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, adds_folders, all_files, has_own, model_files
 from triton_ensembles.checking.repository import Model
 from triton_ensembles.triton.releases import version
@@ -57,25 +56,17 @@ def effect_without(module: Import) -> str:
     return f"ModuleNotFoundError: No module named '{module.package}', {when}{unless}"
 
 
-def _is_never_run(file: PythonFile, function: str) -> bool:
-    """Return whether nothing in the model's files names a function that Python and Triton do not call either."""
-    is_called = function in ("", "initialize", "execute", "finalize", "auto_complete_config")
-    is_called = is_called or function.startswith("__")
-    return not is_called and not any(flow_of(part).is_used(function) for part in file.together)
-
-
 def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     """The packages from outside of the model, each once: where it is needed soonest, which is when a file is loaded,
     and where nothing stands in for it."""
     first_uses: dict[str, tuple[PythonFile, Import]] = {}
     for first in model_files(model):
         for file in all_files(model, first):
-            for module in file.imports:
+            for module in imports_of(file):
                 known = first_uses.get(module.package)
                 if known and (known[1].later, bool(known[1].instead_of)) <= (module.later, bool(module.instead_of)):
                     continue
-                if module.package in _OF_THE_STUB or not module.certain or _is_never_run(file, module.function):
-                    continue
-                if not any(has_own(model, first, name) for name in module.alternatives):
+                is_own = any(has_own(model, first, name) for name in module.alternatives)
+                if not is_own and module.package not in _OF_THE_STUB:
                     first_uses[module.package] = file, replace(module, elsewhere=adds_folders(model, first))
     yield from first_uses.values()

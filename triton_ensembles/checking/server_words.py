@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.checking.fault import Place
 from triton_ensembles.checking.probe import Probe
-from triton_ensembles.checking.python.flow import flow_of
+from triton_ensembles.checking.python.definitions import model_class_of
 from triton_ensembles.checking.python.nodes import name_of
 from triton_ensembles.checking.python.source import PythonFile, model_files
 from triton_ensembles.checking.repository import Model
@@ -108,8 +108,8 @@ def _line_that_says(words: str, model: Model, path: str) -> int:
 def _line_of(method: str, model: Model, path: str) -> int:
     """Return the line where the model's class defines a method; 0 if it does not."""
     file = _file(model, path)
-    function = flow_of(file).method(method) if file else None
-    return function.lineno if function else 0
+    found = model_class_of(file).method(method) if file else None
+    return found.node.lineno if found else 0
 
 
 def _file(model: Model, path: str) -> PythonFile | None:

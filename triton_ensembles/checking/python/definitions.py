@@ -1,24 +1,26 @@
 """The functions and classes that names certainly mean, in the same file or in another one of the model."""
 
 import ast
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from triton_ensembles.checking.python.nodes import Function, dotted, name_of
 from triton_ensembles.checking.python.source import PythonFile
 
 CLASS = "TritonPythonModel"
 _DEEPEST = 8  # files that import a name from each other
+_Node = TypeVar("_Node", bound=ast.AST)
 
 
-class Definition(NamedTuple):
+class Definition(NamedTuple, Generic[_Node]):
     """A function or a class, and the file that it is in."""
 
     file: PythonFile
-    node: Function | ast.ClassDef
+    node: _Node
 
 
-def definition_of(file: PythonFile, name: str, depth: int = 0) -> Definition | None:
+def definition_of(file: PythonFile, name: str, depth: int = 0) -> Definition[Function | ast.ClassDef] | None:
     """Return what a name means (``helper``, ``module.Class``), where each file on the way binds it once."""
     first = name.partition(".")[0]
     nodes = file.scopes.everywhere(first)
@@ -34,34 +36,51 @@ def definition_of(file: PythonFile, name: str, depth: int = 0) -> Definition | N
     return definition_of(module, ".".join(filter(None, (inner, name[len(known) + 1 :]))), depth + 1)
 
 
-class Ancestor(NamedTuple):
-    """The model's class, or one that it inherits from, and the file that it is in."""
+@dataclass(frozen=True)
+class ModelClass:
+    """The model's class and, from the nearest, the classes of the model's files that it inherits from, one by one."""
 
-    file: PythonFile
-    node: ast.ClassDef
+    parts: tuple[Definition[ast.ClassDef], ...] = ()
+    is_whole: bool = False  # whether these are all that it inherits from
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether no decorator and no metaclass may change what these classes have."""
+        return not any(node.decorator_list or node.keywords for _, node in self.parts)
+
+    def may_bind(self, name: str) -> bool:
+        return any(file.scopes.may_bind(node, name) for file, node in self.parts)
+
+    def method(self, name: str) -> Definition[Function] | None:
+        """Return the method of the model: its own, or that of the nearest class that it inherits from."""
+        for file, model_class in self.parts:
+            if binders := file.scopes.binders_in(model_class, name):
+                method = binders[-1]
+                is_method = isinstance(method, Function) and file.scopes.in_body(method, model_class)
+                return Definition(file, method) if is_method else None  # type: ignore[arg-type]
+        return None
 
 
-def lineage_of(file: PythonFile) -> tuple[tuple[Ancestor, ...], bool]:
-    """Return the model's class and, from the nearest, the classes of the model's files that it inherits from, one by
-    one, and whether these are all that it inherits from. A file of base classes has the lineage of the model."""
+def model_class_of(file: PythonFile) -> ModelClass:
+    """Return the class of the model that a file is of: that of the model.py which a file of base classes is for."""
     for first in (file, *file.together):
-        lineage, is_whole = _lineage_from(first)
-        if lineage and (first is file or any(part.file is file for part in lineage)):
-            return lineage, is_whole
-    return (), False
+        found = _class_in(first)
+        if found.parts and (first is file or any(part.file is file for part in found.parts)):
+            return found
+    return ModelClass()
 
 
 @lru_cache(maxsize=256)
-def _lineage_from(file: PythonFile) -> tuple[tuple[Ancestor, ...], bool]:
-    lineage: list[Ancestor] = []
-    part = definition_of(file, CLASS)
-    while part and isinstance(part.node, ast.ClassDef) and (ancestor := Ancestor(part.file, part.node)) not in lineage:
-        lineage.append(ancestor)
+def _class_in(file: PythonFile) -> ModelClass:
+    parts: list[Definition[ast.ClassDef]] = []
+    found = definition_of(file, CLASS)
+    while found and isinstance(found.node, ast.ClassDef) and (part := Definition(found.file, found.node)) not in parts:
+        parts.append(part)
         names = _bases(part.node)
         if len(names) != 1:
-            return tuple(lineage), not names
-        part = definition_of(part.file, names[0])
-    return tuple(lineage), False
+            return ModelClass(tuple(parts), not names)
+        found = definition_of(part.file, names[0])
+    return ModelClass(tuple(parts))
 
 
 def _bases(node: ast.ClassDef) -> list[str]:

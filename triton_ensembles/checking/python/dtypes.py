@@ -3,7 +3,8 @@
 import ast
 
 from triton_ensembles.checking.python.bindings import elements_of, value_of
-from triton_ensembles.checking.python.nodes import argument, method_of
+from triton_ensembles.checking.python.nodes import argument, hides_arguments, method_of
+from triton_ensembles.checking.python.objects import Kind, kind_of
 from triton_ensembles.checking.python.source import PythonFile
 
 TEXTS = "str"  # the dtype of arrays of Python's texts, which Triton does not take
@@ -11,9 +12,9 @@ _DEEPEST = 12  # names and calls that lead to others
 _MOST = 100  # elements of a list that are looked at
 # Functions of numpy: the position of their dtype, and the dtype without one.
 _MAKING = {
-    **dict.fromkeys(("zeros", "ones", "empty"), (1, "FP64")),
-    **dict.fromkeys(("array", "asarray"), (1, "")),
-    "full": (2, ""),
+    **dict.fromkeys(("numpy.zeros", "numpy.ones", "numpy.empty"), (1, "FP64")),
+    **dict.fromkeys(("numpy.array", "numpy.asarray"), (1, "")),
+    "numpy.full": (2, ""),
 }
 _KEEPING = frozenset({"reshape", "transpose", "flatten", "ravel", "squeeze", "copy"})
 _NUMBERS: dict[type, str] = {float: "FP64", int: "INT64", bool: "BOOL"}
@@ -25,7 +26,6 @@ _DTYPES = {
     **{f"float{bits}": f"FP{bits}" for bits in (16, 32, 64)},
 }  # fmt: skip
 _OF_PYTHON = frozenset({"bool", "int", "float", "object", "str", "bytes"})
-_OF_TEXTS = frozenset({"upper", "lower", "strip", "replace", "join", "format"})  # methods that give texts
 
 
 def dtype_of_array(file: PythonFile, node: ast.expr | None, depth: int = 0) -> str:
@@ -34,19 +34,18 @@ def dtype_of_array(file: PythonFile, node: ast.expr | None, depth: int = 0) -> s
     if not isinstance(call, ast.Call) or depth > _DEEPEST:
         return ""
     name = file.full_name(call.func)
-    function = name.removeprefix("numpy.")
-    if function != name and function in _MAKING:
-        position, usual = _MAKING[function]
+    if name in _MAKING:
+        position, usual = _MAKING[name]
         dtype = argument(call, position, "dtype")
         if dtype is not None:
             return _dtype(file, dtype)
-        is_of_values = function in ("array", "asarray") and not any(keyword.arg is None for keyword in call.keywords)
+        is_of_values = name != "numpy.full" and not usual and not hides_arguments(call)
         return _dtype_of_values(file, argument(call, 0, ""), depth) if is_of_values else usual
-    if function != name and function == "argmax" and any(keyword.arg == "axis" for keyword in call.keywords):
+    if name == "numpy.argmax" and any(keyword.arg == "axis" for keyword in call.keywords):
         return "INT64"
-    if isinstance(call.func, ast.Attribute) and method_of(call) == "astype":
+    if method_of(call) == "astype":
         return _dtype(file, argument(call, 0, "dtype"))
-    if isinstance(call.func, ast.Attribute) and method_of(call) in _KEEPING:
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _KEEPING:
         return dtype_of_array(file, call.func.value, depth + 1)
     return ""
 
@@ -69,19 +68,6 @@ def _dtype_of_values(file: PythonFile, node: ast.expr | None, depth: int) -> str
         elements = elements_of(file.scopes, node or value) or []
         dtypes = {_dtype_of_values(file, element, depth + 1) for element in elements[:_MOST]}
         return dtypes.pop() if len(dtypes) == 1 and len(elements) <= _MOST else ""
-    if isinstance(value, ast.Constant):
-        return TEXTS if isinstance(value.value, str) else _NUMBERS.get(type(value.value), "")
-    return TEXTS if _is_text(file, value) else ""
-
-
-def _is_text(file: PythonFile, node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call):
-        return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
-    if file.full_name(node.func) in ("str", "json.dumps"):
-        return isinstance(node.func, ast.Attribute) or file.scopes.is_builtin(node.func)
-    if not isinstance(node.func, ast.Attribute):
-        return False
-    encoding = argument(node, 0, "encoding")
-    if node.func.attr == "decode":  # other objects have a method of this name as well
-        return isinstance(encoding, ast.Constant) and str(encoding.value).lower() in ("utf-8", "utf8", "ascii")
-    return node.func.attr in _OF_TEXTS and _is_text(file, node.func.value)
+    if kind_of(file, value) is Kind.TEXT:
+        return TEXTS
+    return _NUMBERS.get(type(value.value), "") if isinstance(value, ast.Constant) else ""

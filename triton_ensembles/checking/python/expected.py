@@ -4,10 +4,10 @@ import ast
 from functools import lru_cache
 
 from triton_ensembles.checking.python.flow import flow_of
-from triton_ensembles.checking.python.nodes import Try, With
 from triton_ensembles.checking.python.source import UTILS, PythonFile
 
 _ASKING = frozenset({"hasattr", "isinstance", "getattr", "type", "callable"})
+_ERRORS = frozenset({"AttributeError", "TypeError"})
 
 
 @lru_cache(maxsize=128)
@@ -23,17 +23,15 @@ def is_guarded(file: PythonFile) -> bool:
 
 def is_expected(file: PythonFile, node: ast.AST) -> bool:
     """Return whether the file asks first what the object has, or catches the error."""
+    if any(error is None or _names(error) & _ERRORS for error in flow_of(file).caught(node)):
+        return True
     for parent, child in file.scopes.above(node):
         if isinstance(parent, ast.If | ast.IfExp | ast.While | ast.BoolOp):
             tests = parent.values if isinstance(parent, ast.BoolOp) else [parent.test]
-            inner = (part for test in tests if test is not child for part in ast.walk(test))
-            if any(isinstance(part, ast.Name) and part.id in _ASKING for part in inner):
-                return True
-        if isinstance(parent, With) and flow_of(file).suppresses(parent):
-            return True
-        if isinstance(parent, Try) and file.scopes.in_body(child, parent):
-            errors = [handler.type for handler in parent.handlers]
-            names = {getattr(part, "id", "") for error in errors if error for part in ast.walk(error)}
-            if None in errors or names & {"AttributeError", "TypeError"}:
+            if any(_names(test) & _ASKING for test in tests if test is not child):
                 return True
     return False
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}

@@ -1,12 +1,13 @@
 """Where in a Python file a node stands: whether it certainly runs, and when."""
 
 import ast
+from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
 from triton_ensembles.checking.fault import Finding, Place, Severity
-from triton_ensembles.checking.python.definitions import Definition, definition_of, lineage_of
+from triton_ensembles.checking.python.definitions import Definition, definition_of, model_class_of
 from triton_ensembles.checking.python.nodes import (
     Comprehension,
     Function,
@@ -67,13 +68,10 @@ class Flow:
     """When the nodes of a file run, and which functions of the model its calls run."""
 
     def __init__(self, file: PythonFile) -> None:
-        self.file, self.scopes = file, file.scopes
-        self._lineage, _ = lineage_of(file)
+        self.file, self.scopes, self.model = file, file.scopes, model_class_of(file)
         self._calls: dict[str, list[ast.Call]] = {}
         self._said: set[str] = set()  # attributes and names, except where they are bound, and texts
-        # Answers that were given before.
-        self._helpers: dict[tuple[Function, int], When] = {}
-        self._suppressing: dict[ast.AST, bool] = {}
+        self._helpers: dict[tuple[Function, int], When] = {}  # answers that were given before
         for node in file.nodes:
             if isinstance(node, ast.Name | ast.Attribute) and not is_changed(node):
                 self._said.add(name_of(node))
@@ -89,53 +87,52 @@ class Flow:
     def when(self, node: ast.AST, loops_run: bool = False, depth: int = 0) -> When:
         """Return when a node runs. With ``loops_run`` every loop is taken to run at least once, not only that over the
         requests; ``depth`` is that of helpers that call each other."""
-        functions: list[Function] = []
-        in_class = False
-        for parent, child in self.scopes.above(node):
-            if isinstance(parent, Function):
-                if self.scopes.in_body(child, parent):  # defaults, decorators and annotations run where it is defined
-                    functions.append(parent)
-            elif isinstance(parent, ast.Lambda):
-                return When.PERHAPS
-            elif isinstance(parent, ast.ClassDef):
-                in_class = True
-            elif self._may_skip(parent, child, loops_run):
-                return When.PERHAPS
-        if not functions:
-            return When.LOAD
-        if len(functions) > 1:
-            return When.CALLED
-        name = functions[0].name
-        is_own = in_class and functions[0] is self.method(name)
-        when = (_OF_TRITON.get(name) if is_own else None) or self._called(functions[0], depth)
+        if any(self._may_skip(parent, child, loops_run) for parent, child in self.scopes.above(node)):
+            return When.PERHAPS
+        return self.called(node, depth)
+
+    def called(self, node: ast.AST, depth: int = 0) -> When:
+        """Return when the function runs that a node is in, whatever may leave out the node there."""
+        above = ((parent, child) for parent, child in self.scopes.above(node) if isinstance(parent, Function))
+        # Defaults, decorators and annotations run where the function is defined.
+        functions = [parent for parent, child in above if self.scopes.in_body(child, parent)]
+        if len(functions) != 1:
+            return When.CALLED if functions else When.LOAD
+        own = self.model.method(functions[0].name)
+        when = _OF_TRITON.get(functions[0].name) if own and own.node is functions[0] else None
+        when = when or self._called(functions[0], depth)
         return When.PERHAPS if when is When.LOAD and may_end_before(functions[0], node) else when
 
-    def method(self, name: str) -> Function | None:
-        """Return the method of the model: its own, or that of the nearest class that it inherits from."""
-        definition = self.defining(name)
-        return definition.node if definition else None  # type: ignore[return-value]
-
-    def defining(self, name: str) -> Definition | None:
-        """Return :meth:`method` with the file that it is in."""
-        for file, model_class in self._lineage:
-            if binders := file.scopes.binders_in(model_class, name):
-                is_plain = isinstance(binders[-1], Function) and file.scopes.in_body(binders[-1], model_class)
-                return Definition(file, binders[-1]) if is_plain else None  # type: ignore[arg-type]
-        return None
-
-    def helper(self, call: ast.Call) -> Definition | None:
+    def helper(self, call: ast.Call) -> Definition[Function] | None:
         """Return the function of the model's files that a call certainly runs: ``self.helper(…)``, ``helper(…)`` or
         ``module.helper(…)``."""
         name = name_of(call.func)
         if any(name in file.scopes.attributes for file in self.file.together):
             return None
+        definition: Definition[Function] | Definition[Function | ast.ClassDef] | None = None
         if isinstance(call.func, ast.Attribute) and is_name(call.func.value, "self"):
             holder = next((parent for parent, _ in self.scopes.above(call) if isinstance(parent, ast.ClassDef)), None)
-            definition = self.defining(name) if any(holder is own for _, own in self._lineage) else None
+            definition = self.model.method(name) if any(holder is own for _, own in self.model.parts) else None
         else:
             definition = definition_of(self.file, dotted(call.func))
         is_plain = definition and isinstance(definition.node, Function) and not definition.node.decorator_list
-        return definition if is_plain else None
+        return definition if is_plain else None  # type: ignore[return-value]
+
+    def caught(self, node: ast.AST) -> Iterator[ast.expr | None]:
+        """Yield the errors with which the lines around a node reckon and go on, ``except error`` and
+        ``with suppress(error)``; None for any."""
+        for parent, child in self.scopes.above(node):
+            if isinstance(parent, With):
+                yield from _suppressed(parent)
+            elif isinstance(parent, Try) and self.scopes.in_body(child, parent):
+                yield from (handler.type for handler in parent.handlers if self.goes_on(handler))
+
+    def goes_on(self, handler: ast.ExceptHandler) -> bool:
+        """Return whether a handler neither raises after all nor ends the process."""
+        last = handler.body[-1]
+        call = last.value if isinstance(last, ast.Expr) else None
+        ends = isinstance(call, ast.Call) and self.file.full_name(call.func) in ("sys.exit", "exit", "quit")
+        return not ends and not isinstance(last, ast.Raise)
 
     def _called(self, function: Function, depth: int) -> When:
         key = (function, depth)
@@ -165,16 +162,9 @@ class Flow:
         if isinstance(parent, ast.comprehension):
             return child is not parent.iter
         if isinstance(parent, With):
-            return self.suppresses(parent)
+            return bool(_suppressed(parent))
         is_caught = isinstance(parent, Try) and bool(parent.handlers)
-        return is_caught or isinstance(parent, ast.ExceptHandler | ast.Match | ast.match_case)
-
-    def suppresses(self, node: With) -> bool:
-        """Return whether it expects an error: ``with suppress(…)``, ``with self.assertRaises(…)``."""
-        if node not in self._suppressing:
-            names = (name_of(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call))
-            self._suppressing[node] = any(word in name.lower() for name in names for word in _SUPPRESSING)
-        return self._suppressing[node]
+        return is_caught or isinstance(parent, ast.ExceptHandler | ast.Match | ast.match_case | ast.Lambda)
 
     def _is_of_requests(self, iterated: ast.expr) -> bool:
         """Return whether a loop certainly runs: over the requests, or the outputs that one asks for."""
@@ -182,6 +172,14 @@ class Flow:
             return True
         function = self.scopes.function(iterated)
         return function is not None and function.name == "execute" and is_over(iterated, requests_of(function))
+
+
+@lru_cache(maxsize=256)
+def _suppressed(node: With) -> tuple[ast.expr, ...]:
+    """Return the errors that it expects: ``with suppress(…)``, ``with self.assertRaises(…)``."""
+    calls = (item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call))
+    expecting = (call for call in calls if any(word in name_of(call.func).lower() for word in _SUPPRESSING))
+    return tuple(error for call in expecting for error in call.args)
 
 
 flow_of = lru_cache(maxsize=256)(Flow)

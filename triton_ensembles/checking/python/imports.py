@@ -1,35 +1,31 @@
-"""The packages that a Python file imports, and whether it can do without them."""
+"""The packages that a Python file imports, and cannot do without."""
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from triton_ensembles.checking.python.nodes import Function, Try, With, may_end_before
-from triton_ensembles.checking.python.scope import Scopes
+from triton_ensembles.checking.python.flow import When, flow_of
+from triton_ensembles.checking.python.nodes import Function
+from triton_ensembles.checking.python.source import PythonFile
 
-_MODEL = "TritonPythonModel"
+_CALLED = ("initialize", "execute", "finalize", "auto_complete_config")  # by Triton
 
 
 @dataclass(frozen=True)
 class Import:
     """A top-level package that a file imports at ``node``.
 
-    ``certain`` is false where the file itself expects that it may be missing: inside ``if``, or where a ``try`` or a
-    ``with suppress(…)`` catches that. ``instead_of`` is the package without which a handler imports this one. ``later``
-    is true inside a function: it fails when the function is called, not when the model is loaded. ``function`` is the
-    outermost one that it is in, if nothing decorates that. ``elsewhere`` is true where the model adds folders to
-    ``sys.path``, which may have it.
+    ``instead_of`` is the package without which a handler imports this one. ``later`` is true inside a function that may
+    run after the load: the import fails when the function is called. ``elsewhere`` is true where the model adds folders
+    to ``sys.path``, which may have it.
     """
 
     package: str
     node: ast.AST
-    certain: bool = True
     later: bool = False
     instead_of: str = ""
     elsewhere: bool = False
-    function: str = ""
 
     @property
     def alternatives(self) -> tuple[str, ...]:
@@ -37,12 +33,16 @@ class Import:
         return (self.package, self.instead_of) if self.instead_of else (self.package,)
 
 
-def imports_of(nodes: Iterable[ast.AST], scopes: Scopes, full_name: Callable[[ast.expr], str]) -> Iterator[Import]:
-    """Yield what the import statements of a file name, in their order."""
-    statements = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+def imports_of(file: PythonFile) -> Iterator[Import]:
+    """Yield what a file imports, in order; not below ``if``, where the lines around it expect that it may be missing,
+    and in functions that nothing calls."""
+    statements = [node for node in file.nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     for node in sorted(statements, key=lambda node: (node.lineno, node.col_offset)):
-        for package in _packages(node):
-            yield _placed(Import(package, node), scopes, full_name)
+        packages = _packages(node)
+        instead_of = _instead_of(file, node) if packages else None
+        if instead_of is not None and not _is_never_called(file, node):
+            is_later = flow_of(file).called(node) is not When.LOAD
+            yield from (Import(package, node, is_later, instead_of) for package in packages)
 
 
 def _packages(node: ast.AST) -> list[str]:
@@ -54,63 +54,35 @@ def _packages(node: ast.AST) -> list[str]:
     return [package for name in names if (package := name.partition(".")[0])]
 
 
-def _placed(found: Import, scopes: Scopes, full_name: Callable[[ast.expr], str]) -> Import:
-    """Return an import with what the lines around it say."""
-    for parent, child in scopes.above(found.node):
-        if isinstance(parent, ast.If) or (isinstance(parent, With) and _suppresses(parent, full_name)):
-            found = replace(found, certain=False)
-        elif isinstance(parent, Try):
-            found = _tried(found, parent, child, full_name)
-        elif isinstance(parent, Function) and _is_later(found.node, parent, scopes):
-            found = replace(found, later=True, function="" if parent.decorator_list else parent.name)
-    return found
+def _instead_of(file: PythonFile, node: ast.AST) -> str | None:
+    """Return the package that is tried before this import, "" if there is none; None where it may be missing."""
+    flow, instead_of = flow_of(file), ""
+    if any(map(_is_of_imports, flow.caught(node))):
+        return None
+    for parent, child in file.scopes.above(node):
+        if isinstance(parent, ast.If):
+            return None
+        if isinstance(parent, ast.Try | ast.TryStar) and isinstance(child, ast.ExceptHandler):
+            tried = next((package for statement in parent.body for package in _packages(statement)), "")
+            if not tried or not _is_of_imports(child.type) or not flow.goes_on(child):
+                return None
+            instead_of = instead_of or tried
+    return instead_of
 
 
-def _tried(found: Import, node: Try, child: ast.AST, full_name: Callable[[ast.expr], str]) -> Import:
-    catching, tried = _handling(node, full_name)
-    if child in catching and tried:
-        return replace(found, instead_of=found.instead_of or tried)
-    is_last = node.finalbody and getattr(child, "lineno", 0) >= node.finalbody[0].lineno
-    is_unsure = isinstance(child, ast.ExceptHandler) or (catching and not is_last)
-    return replace(found, certain=False) if is_unsure else found
-
-
-@lru_cache(maxsize=256)
-def _handling(node: Try, full_name: Callable[[ast.expr], str]) -> tuple[set[ast.ExceptHandler], str]:
-    """Return the handlers that go on without a missing module, and the first one that is tried."""
-    catching = {handler for handler in node.handlers if _catches(handler.type) and not _ends(handler, full_name)}
-    return catching, next((package for statement in node.body for package in _packages(statement)), "")
-
-
-def _is_later(node: ast.AST, function: Function, scopes: Scopes) -> bool:
-    """Return whether a function may run after the load: not ``initialize``, without which Triton loads no model, but
-    for what follows a ``return`` of it."""
-    holder = scopes.parents.get(function)
-    is_of_load = function.name == "initialize" and isinstance(holder, ast.ClassDef) and holder.name == _MODEL
-    return not is_of_load or may_end_before(function, node)
-
-
-def _catches(error: ast.expr | None) -> bool:
+def _is_of_imports(error: ast.expr | None) -> bool:
     """Return whether ``except error`` catches a missing module; errors that are not Python's own may be anything."""
     if error is None:
         return True
     if isinstance(error, ast.Tuple):
-        return any(map(_catches, error.elts))
+        return any(map(_is_of_imports, error.elts))
     known = getattr(builtins, error.id, None) if isinstance(error, ast.Name) else None
     return not isinstance(known, type) or issubclass(ModuleNotFoundError, known)
 
 
-def _ends(handler: ast.ExceptHandler, full_name: Callable[[ast.expr], str]) -> bool:
-    """Return whether the handler raises after all."""
-    last = handler.body[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return full_name(last.value.func) in ("sys.exit", "exit", "quit")
-    return isinstance(last, ast.Raise)
-
-
-@lru_cache(maxsize=256)
-def _suppresses(node: ast.With | ast.AsyncWith, full_name: Callable[[ast.expr], str]) -> bool:
-    """Return whether it is a ``with contextlib.suppress(ImportError)``, or something of that name."""
-    calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
-    suppressing = [call for call in calls if full_name(call.func).endswith("suppress")]
-    return any(_catches(error) for call in suppressing for error in call.args)
+def _is_never_called(file: PythonFile, node: ast.AST) -> bool:
+    """Return whether nothing in the model's files names the function around it, nor do Python and Triton call that."""
+    functions = [parent for parent, _ in file.scopes.above(node) if isinstance(parent, Function)]
+    name = functions[-1].name if functions and not functions[-1].decorator_list else "__init__"
+    is_called = name in _CALLED or name.startswith("__")
+    return not is_called and not any(flow_of(part).is_used(name) for part in file.together)

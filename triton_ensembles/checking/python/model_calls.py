@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from triton_ensembles.checking.completed import completed, may_have_more_tensors
 from triton_ensembles.checking.ensemble_steps import steps
-from triton_ensembles.checking.python.bindings import elements_of, value_of
-from triton_ensembles.checking.python.nodes import argument, method_of
+from triton_ensembles.checking.python.bindings import value_of
+from triton_ensembles.checking.python.nodes import argument
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_call
-from triton_ensembles.checking.python.values import text_of, texts_of
+from triton_ensembles.checking.python.values import texts_of
 from triton_ensembles.checking.repository import Model, Repository
 
-_REQUEST = f"{UTILS}.InferenceRequest"
+REQUEST = f"{UTILS}.InferenceRequest"
 
 
 class ModelCall(NamedTuple):
@@ -22,30 +22,12 @@ class ModelCall(NamedTuple):
     node: ast.Call
     names: tuple[str, ...] | None  # of the models that it may be for; None when they are not known
 
-    def value(self, node: ast.expr | None) -> ast.expr | None:
-        """Return what an expression of its file is, as :func:`value_of`."""
-        return value_of(self.file.scopes, node) if node is not None else None
-
-    def name_in(self, node: ast.Call, position: int, argument_name: str) -> str | None:
-        """Return the one text that an argument of a call in its file is."""
-        return text_of(self.file, argument(node, position, argument_name))
-
-    def elements(self, node: ast.expr | None) -> list[ast.expr] | None:
-        """Return the elements of a list or tuple that nothing is appended to; None where they are not known."""
-        value = self.value(node)
-        elements = elements_of(self.file.scopes, node) if node is not None else None
-        return elements if isinstance(value, ast.List | ast.Tuple) and elements == value.elts else None
-
-    def requested_outputs(self) -> list[tuple[ast.expr, str]]:
-        """Return the names in ``requested_output_names`` that are known, and where they stand."""
-        elements = self.elements(argument(self.node, 3, "requested_output_names"))
-        return [(element, name) for element in elements or () if (name := text_of(self.file, element)) is not None]
-
     def executions(self) -> Iterator[ast.Call]:
         """Yield the calls of ``exec`` and ``async_exec`` of the request."""
         for node, _ in self.file.calls:
-            is_execution = method_of(node) in ("exec", "async_exec") and isinstance(node.func, ast.Attribute)
-            if is_execution and self.value(node.func.value) is self.node:  # type: ignore[attr-defined]
+            if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("exec", "async_exec"):
+                continue
+            if value_of(self.file.scopes, node.func.value) is self.node:
                 yield node
 
 
@@ -56,7 +38,7 @@ def model_calls(model: Model) -> tuple[ModelCall, ...]:
 
 def _calls(model: Model) -> Iterator[ModelCall]:
     for file, node, name in every_call(model):
-        if name == _REQUEST:
+        if name == REQUEST:
             yield ModelCall(file, node, texts_of(file, argument(node, 4, "model_name")))
 
 

@@ -16,7 +16,7 @@ def is_none(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def is_name(node: ast.AST | None, name: str) -> bool:
+def is_name(node: ast.AST | None, name: str) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and node.id == name
 
 
@@ -134,6 +134,16 @@ def own_nodes(function: Function) -> tuple[ast.AST, ...]:
         if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
             waiting += reversed(list(ast.iter_child_nodes(node)))
     return tuple(nodes)
+
+
+def gives_none(function: Function) -> bool:
+    """Return whether a function returns None whatever happens in it."""
+    for node in own_nodes(function):
+        if isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom):
+            return False
+        if isinstance(node, ast.Return) and node.value is not None and not is_none(node.value):
+            return False
+    return True
 
 
 def may_end_before(function: Function | None, node: ast.AST) -> bool:

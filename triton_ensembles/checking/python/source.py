@@ -11,7 +11,6 @@ from importlib.util import decode_source
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.checking.fault import Edit, Place
 from triton_ensembles.checking.packages import packages_in
-from triton_ensembles.checking.python.imports import Import, imports_of
 from triton_ensembles.checking.python.nodes import dotted, is_main
 from triton_ensembles.checking.python.scope import Scopes
 from triton_ensembles.checking.repository import Form, Model, Repository
@@ -86,6 +85,11 @@ class PythonFile:
         return tuple((node, self.full_name(node.func)) for node in self.nodes if isinstance(node, ast.Call))
 
     @cached_property
+    def called(self) -> frozenset[str]:
+        """The full names of all that it calls."""
+        return frozenset(name for _, name in self.calls)
+
+    @cached_property
     def names(self) -> dict[str, str]:
         """The full names of what imports bind: ``{"pb_utils": "triton_python_backend_utils"}``."""
         bound: dict[str, str] = {}
@@ -106,10 +110,6 @@ class PythonFile:
     @cached_property
     def scopes(self) -> Scopes:
         return Scopes(self.nodes)
-
-    @cached_property
-    def imports(self) -> list[Import]:
-        return list(imports_of(self.nodes, self.scopes, self.full_name))
 
 
 def model_files(model: Model) -> list[PythonFile]:
@@ -232,7 +232,7 @@ def _adds(file: PythonFile) -> bool:
             nodes += [node.value, *node.targets]
         elif isinstance(node, ast.AugAssign | ast.Subscript) and not isinstance(getattr(node, "ctx", None), ast.Load):
             nodes.append(node.target if isinstance(node, ast.AugAssign) else node.value)
-    return any(name in _ADDING for _, name in file.calls) or _PATH in map(file.full_name, nodes)
+    return not file.called.isdisjoint(_ADDING) or _PATH in map(file.full_name, nodes)
 
 
 def _is_deeper(model: Model, package: str) -> bool:

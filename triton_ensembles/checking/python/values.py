@@ -6,8 +6,8 @@ from functools import lru_cache
 from itertools import product
 from typing import TypeAlias, TypeGuard
 
-from triton_ensembles.checking.python.bindings import Binding, assigned, binding_of
-from triton_ensembles.checking.python.nodes import is_changed, is_name, method_of, name_of
+from triton_ensembles.checking.python.bindings import Binding, assigned, binding_of, value_of
+from triton_ensembles.checking.python.nodes import is_changed, is_name, name_of
 from triton_ensembles.checking.python.source import PythonFile
 
 _MOST = 256  # values of an expression
@@ -37,9 +37,10 @@ def text_of(file: PythonFile, node: ast.expr | None) -> str | None:
 @lru_cache(maxsize=128)
 def _filled(file: PythonFile) -> frozenset[str]:
     """Return the names and attributes whose lists and dictionaries are changed where they are."""
-    changed = (node.value for node in file.nodes if isinstance(node, ast.Subscript) and is_changed(node))
-    calls = (call.func for call, _ in file.calls if method_of(call) in _CHANGING)
-    return frozenset(map(name_of, (*changed, *(method.value for method in calls if isinstance(method, ast.Attribute)))))
+    changed = [node.value for node in file.nodes if isinstance(node, ast.Subscript) and is_changed(node)]
+    methods = (call.func for call, _ in file.calls if isinstance(call.func, ast.Attribute))
+    changed += [method.value for method in methods if method.attr in _CHANGING]
+    return frozenset(map(name_of, changed))
 
 
 def _values(file: PythonFile, node: ast.expr, depth: int) -> list[Value]:
@@ -57,17 +58,15 @@ def _values(file: PythonFile, node: ast.expr, depth: int) -> list[Value]:
     if binding and binding.target is not None:
         return _of_variable(file, binding, name_of(node), depth)
     bound = _bound(file, node)
-    return _values(file, bound, depth + 1) if bound is not None else []
+    return _values(file, bound, depth + 1) if bound is not node else []
 
 
-def _bound(file: PythonFile, node: ast.expr) -> ast.expr | None:
-    """Return what a name, or an attribute that is set once, stands for; None for whatever else."""
-    if isinstance(node, ast.Name):
-        binding = binding_of(file.scopes, node)
-        return binding.value if binding and binding.target is None else None
-    name = node.attr if isinstance(node, ast.Attribute) else ""
-    setters = [*file.scopes.attributes.get(name, ()), *file.scopes.members.get(name, ())]
-    return assigned(file.scopes, setters[0]) if len(setters) == 1 else None
+def _bound(file: PythonFile, node: ast.expr) -> ast.expr:
+    """Return what a name, or an attribute that is set once, stands for; the expression itself for whatever else."""
+    if not isinstance(node, ast.Attribute):
+        return value_of(file.scopes, node)
+    setters = [*file.scopes.attributes.get(node.attr, ()), *file.scopes.members.get(node.attr, ())]
+    return (assigned(file.scopes, setters[0]) if len(setters) == 1 else None) or node
 
 
 def _joined(file: PythonFile, parts: list[ast.expr], depth: int) -> list[Value]:
@@ -87,9 +86,8 @@ def _of_variable(file: PythonFile, loop: Binding, name: str, depth: int) -> list
         limit = next(iter(_values(file, iterated.args[0], depth + 1)), None)
         return list(range(limit)) if isinstance(limit, int) and limit <= _MOST else []
     for _ in range(_DEEPEST):
-        if not isinstance(iterated, ast.Name | ast.Attribute) or name_of(iterated) in _filled(file):
-            break
-        iterated = _bound(file, iterated) or iterated
+        if isinstance(iterated, ast.Name | ast.Attribute) and name_of(iterated) not in _filled(file):
+            iterated = _bound(file, iterated)
     elements = iterated.elts[: _MOST + 1] if isinstance(iterated, ast.Tuple | ast.List) else []
     values = [_values(file, element, depth + 1) for element in elements]
     return [value for own in values for value in own] if all(values) and len(values) <= _MOST else []

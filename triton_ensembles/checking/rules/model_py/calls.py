@@ -3,17 +3,19 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.config_tensors import type_name
+from triton_ensembles.checking.python.bindings import elements_of, value_of
 from triton_ensembles.checking.python.dtypes import dtype_of_array
 from triton_ensembles.checking.python.examples import router
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.model_calls import ModelCall, known_calls, model_calls
 from triton_ensembles.checking.python.nodes import argument, hides_arguments, is_called, method_of, name_of
 from triton_ensembles.checking.python.objects import Kind, kind_of
-from triton_ensembles.checking.python.source import UTILS
+from triton_ensembles.checking.python.source import UTILS, PythonFile
+from triton_ensembles.checking.python.values import text_of
 from triton_ensembles.checking.rule import Destination, Finding, Model, Repository, rule
 from triton_ensembles.checking.sagemaker import for_sagemaker
 from triton_ensembles.ground.spelling import listed, suggestion
+from triton_ensembles.triton.model_config import datatype_of
 
 SOURCE = "python_backend r24.10 request_executor.cc, core r24.10 infer_request.cc; measured on 2.51.0"
 _LOADS = "the model loads, and the call answers with an error: "
@@ -33,9 +35,8 @@ def model_py_called_model(repositories: tuple[Repository, ...], destination: Des
         if destination.device == "fused" and repository.ensembles:  # fused-calls
             continue
         for call in model_calls(model):
-            if any(name == f"{UTILS}.load_model" for _, name in call.file.calls):  # it may bring its own models
-                continue
-            for name in call.names or ():
+            may_load = f"{UTILS}.load_model" in call.file.called  # its own models
+            for name in call.names or () if not may_load else ():
                 meant = suggestion(name, known)
                 if name in known or (not meant and _falls_back(call)):
                     continue
@@ -51,10 +52,8 @@ def _falls_back(call: ModelCall) -> bool:
     for node in call.file.nodes:
         if isinstance(node, ast.If | ast.IfExp) and any(is_called(part, "has_error") for part in ast.walk(node.test)):
             parts = list(ast.walk(node))
-            names = {getattr(part, "arg", None) if isinstance(part, ast.keyword) else name_of(part) for part in parts}
-            if not (names & {"error", "TritonError"} - {"has_error"}) and not any(
-                isinstance(part, ast.Raise) for part in parts
-            ):
+            names = {part.arg if isinstance(part, ast.keyword) else name_of(part) for part in parts}
+            if names.isdisjoint(("error", "TritonError")) and not any(isinstance(part, ast.Raise) for part in parts):
                 return True
     return False
 
@@ -69,7 +68,7 @@ def model_call_input(model: Model) -> Iterator[Finding]:
         known = {tensor.name for tensor in callee.config.input}
         if tensors is None or callee.config.HasField("sequence_batching"):
             continue
-        types = {tensor.name: _datatype(tensor.data_type) for tensor in callee.config.input}
+        types = {tensor.name: datatype_of(tensor.data_type) for tensor in callee.config.input}
         for node, name, datatype in tensors:
             wanted = types.get(name, "")
             if "INVALID" not in (datatype, wanted) and datatype and wanted and datatype != wanted:
@@ -92,8 +91,9 @@ def model_call_input(model: Model) -> Iterator[Finding]:
 def model_call_output(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
         known = {tensor.name for tensor in callee.config.output}
-        for node, name in call.requested_outputs():
-            if name not in known:
+        for node in _elements(call.file, argument(call.node, 3, "requested_output_names")) or ():
+            name = text_of(call.file, node)
+            if name is not None and name not in known:
                 message = f"the model '{callee.name}' has no output '{name}'"
                 effect = f"{_LOADS}unexpected inference output '{name}' for model '{callee.name}'"
                 yield Finding(call.file.place(node), message, effect, _meant(name, known))
@@ -113,31 +113,34 @@ def model_call_kind(model: Model) -> Iterator[Finding]:
 
 def _tensors(model: Model, call: ModelCall) -> list[tuple[ast.expr, str, str]] | None:
     """Return the node, the name and the datatype ("" if unknown) of each input; None if they are not all known."""
-    node = argument(call.node, 2, "inputs")
-    own = {} if model.is_completed else {tensor.name: _datatype(tensor.data_type) for tensor in model.config.input}
-    value = call.value(node)
-    if isinstance(value, ast.Call) and method_of(value) == "inputs" and kind_of(call.file, value) is Kind.LIST:
+    file, node = call.file, argument(call.node, 2, "inputs")
+    own = {} if model.is_completed else {tensor.name: datatype_of(tensor.data_type) for tensor in model.config.input}
+    value = value_of(file.scopes, node) if node is not None else None
+    if isinstance(value, ast.Call) and method_of(value) == "inputs" and kind_of(file, value) is Kind.LIST:
         has_all = own and not any(tensor.optional for tensor in model.config.input)  # a request may lack these
         return [(value, name, datatype) for name, datatype in own.items()] if has_all else None
-    inputs = call.elements(node)
+    inputs = _elements(file, node)
     if inputs is None or hides_arguments(call.node):
         return None
     tensors: list[tuple[ast.expr, str, str]] = []
     for element in inputs:
-        value = call.value(element)
-        function = call.file.full_name(value.func) if isinstance(value, ast.Call) else ""
-        name = call.name_in(value, _NAME_OF[function], "name") if function in _NAME_OF else None  # type: ignore[arg-type]
-        if value is None or name is None:
+        value = value_of(file.scopes, element)
+        function = file.full_name(value.func) if isinstance(value, ast.Call) else ""
+        if not isinstance(value, ast.Call) or function not in _NAME_OF:
+            return None
+        name = text_of(file, argument(value, _NAME_OF[function], "name"))
+        if name is None:
             return None
         is_new = _NAME_OF[function] == 0
-        dtype = dtype_of_array(call.file, argument(value, 1, "")) if is_new else own.get(name, "")  # type: ignore[arg-type]
-        tensors.append((value, name, dtype))
+        tensors.append((value, name, dtype_of_array(file, argument(value, 1, "")) if is_new else own.get(name, "")))
     return tensors
 
 
-def _datatype(data_type: int) -> str:
-    """Return a data type of a config as KServe v2 has it."""
-    return type_name(data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
+def _elements(file: PythonFile, node: ast.expr | None) -> list[ast.expr] | None:
+    """Return the elements of a list or tuple that nothing is appended to; None where they are not known."""
+    value = value_of(file.scopes, node) if node is not None else None
+    is_known = node and isinstance(value, ast.List | ast.Tuple) and elements_of(file.scopes, node) == value.elts
+    return value.elts if is_known else None  # type: ignore[union-attr]
 
 
 def _meant(name: str, known: set[str]) -> str:

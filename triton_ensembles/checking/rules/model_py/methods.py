@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from triton_ensembles.checking.python.definitions import CLASS, lineage_of
+from triton_ensembles.checking.python.definitions import CLASS, ModelClass, model_class_of
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import Function, is_changed, is_name
@@ -34,20 +34,15 @@ def model_py_method_name(model: Model) -> Iterator[Finding]:
 
 
 def _misspelt(file: PythonFile) -> Iterator[tuple[Function, str]]:
-    missing = [name for name in _CALLED if flow_of(file).method(name) is None]
-    lineage, is_whole = lineage_of(file)
-    for _, model_class in lineage[:1] if is_whole else ():  # other bases may call such methods
-        for node in model_class.body:
-            if not isinstance(node, Function) or node.decorator_list:
-                continue
-            meant = nearest(node.name.strip("_"), missing)
-            meant = meant or ("initialize" if node.name == "init" and "initialize" in missing else None)
-            if (
-                meant
-                and node.name not in (*_CALLED, "__init__", "execute")
-                and not any(flow_of(part).is_used(node.name) for part in file.together)
-            ):
-                yield node, meant
+    model_class = model_class_of(file)
+    missing = [name for name in _CALLED if model_class.method(name) is None]
+    own = model_class.parts[0].node.body if model_class.is_whole else ()  # other bases may call such methods
+    for node in own:
+        if not isinstance(node, Function) or node.decorator_list or node.name in (*_CALLED, "__init__", "execute"):
+            continue
+        meant = "initialize" if node.name == "init" else nearest(node.name.strip("_"), missing)
+        if meant in missing and not any(flow_of(part).is_used(node.name) for part in file.together):
+            yield node, meant
 
 
 @rule(
@@ -71,13 +66,14 @@ def model_py_attribute(model: Model) -> Iterator[Finding]:
 
 def _unset(file: PythonFile, without: set[Function]) -> list[tuple[PythonFile, ast.Attribute]]:
     """Return the first uses in execute of attributes that nothing sets, leaving out some methods, with their files."""
-    execute = flow_of(file).method("execute")
-    if execute is None or len(execute.args.args) < 2 or not _is_whole(file):  # see model-py-execute-arguments
-        return []
+    model_class = model_class_of(file)
+    execute = model_class.method("execute")
+    if execute is None or len(execute.node.args.args) < 2 or not _sets_all(model_class):
+        return []  # of a wrong number of arguments see model-py-execute-arguments
     known = _own_names(file, without)
     uses: dict[str, tuple[PythonFile, ast.Attribute]] = {}
-    classes = {part.node for part in lineage_of(file)[0]}
-    for home in {part.file: None for part in lineage_of(file)[0]}:
+    classes = [part.node for part in model_class.parts]
+    for home in dict.fromkeys(part.file for part in model_class.parts):
         for node in home.nodes:
             if not isinstance(node, ast.Attribute) or is_changed(node) or node.attr in uses:
                 continue
@@ -95,7 +91,7 @@ def _own_names(file: PythonFile, without: set[Function] | None = None) -> set[st
     for part in file.together:
         changed = (node for nodes in part.scopes.attributes.values() for node in nodes)
         names |= {node.attr for node in changed if not without or part.scopes.function(node) not in without}
-    for home, own in lineage_of(file)[0]:
+    for home, own in model_class_of(file).parts:
         names |= home.scopes.bound_in(own) or set()
     return names
 
@@ -105,13 +101,10 @@ def _sets(method: Function, name: str) -> bool:
     return any(isinstance(node.ctx, ast.Store) for node in attributes)
 
 
-def _is_whole(file: PythonFile) -> bool:
+def _sets_all(model_class: ModelClass) -> bool:
     """Return whether the class is complete in its files, and sets its attributes only as one sees them."""
-    lineage, is_whole = lineage_of(file)
-    if not is_whole or any(node.decorator_list or node.keywords for _, node in lineage):
-        return False
-    homes = {part.file: None for part in lineage}
+    homes = [part.file for part in model_class.parts]
     selves = (home.scopes.parents.get(node) for home in homes for node in home.nodes if is_name(node, "self"))
     is_passed = any(not isinstance(parent, ast.Attribute) for parent in selves)  # somebody else may set attributes
     is_hidden = any(flow_of(home).is_used(name) or name in home.scopes.members for home in homes for name in _HIDDEN)
-    return not is_passed and not is_hidden
+    return model_class.is_whole and model_class.is_plain and not is_passed and not is_hidden

@@ -9,12 +9,11 @@ from contextlib import suppress
 from triton_ensembles.checking.built_for import severity_at_completion
 from triton_ensembles.checking.examples import script_model
 from triton_ensembles.checking.loaded_files import file_of
-from triton_ensembles.checking.python.definitions import CLASS, lineage_of
+from triton_ensembles.checking.python.definitions import CLASS, Definition, ModelClass, model_class_of
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
-from triton_ensembles.checking.python.execute import gives_none
 from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.nodes import Function, is_function, name_of, positional, takes
-from triton_ensembles.checking.python.source import PythonFile, every_file, model_files, unread_files
+from triton_ensembles.checking.python.nodes import Function, gives_none, is_function, name_of, positional, takes
+from triton_ensembles.checking.python.source import every_file, model_files, unread_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, note, rule, warning
 from triton_ensembles.checking.source_budget import MOST_TOKENS
 from triton_ensembles.checking.step_python import step_python
@@ -108,13 +107,12 @@ def python_unread(repository: Repository) -> Iterator[Finding]:
 )
 def model_py_no_execute(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
-        lineage, is_whole = lineage_of(file)
-        if not is_whole or any(base.keywords or base.decorator_list for _, base in lineage):
+        model_class = model_class_of(file)
+        if not model_class.is_whole or not model_class.is_plain or model_class.may_bind("execute"):
             continue  # they may bring execute
-        is_set = any("execute" in part.scopes.attributes or flow_of(part).is_used("setattr") for part in file.together)
-        if is_set or any(home.scopes.may_bind(base, "execute") for home, base in lineage):
+        if any("execute" in part.scopes.attributes or flow_of(part).is_used("setattr") for part in file.together):
             continue
-        own = lineage[0].node
+        own = model_class.parts[0].node
         methods = [method.name for method in own.body if isinstance(method, Function)]
         effect = "the model loads, and every request fails: does not implement `execute` method"
         cure = suggestion("execute", methods, "rename {} to execute") or "write def execute(self, requests):"
@@ -129,17 +127,17 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
 )
 def model_py_abstract(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
-        lineage, _ = lineage_of(file)
-        bases = {name_of(base) for _, node in lineage for base in (*node.bases, *(key.value for key in node.keywords))}
-        if not bases & {"ABC", "ABCMeta"} or any(node.decorator_list for _, node in lineage):
+        parts = model_class_of(file).parts
+        bases = {name_of(base) for _, node in parts for base in (*node.bases, *(key.value for key in node.keywords))}
+        if bases.isdisjoint(("ABC", "ABCMeta")) or any(node.decorator_list for _, node in parts):
             continue
-        for place, (_, node) in enumerate(lineage):
+        for place, (_, node) in enumerate(parts):
             for method in (part for part in node.body if isinstance(part, Function) and _is_abstract(part)):
-                if not any(home.scopes.may_bind(own, method.name) for home, own in lineage[:place]):
+                if not ModelClass(parts[:place]).may_bind(method.name):
                     message = f"{CLASS} has no method {method.name}, which is abstract in {node.name}"
                     effect = f"{When.LOAD.effect}: TypeError: Can't instantiate abstract class {CLASS}"
                     cure = f"write def {method.name} in {CLASS}"
-                    yield Finding(file.place(lineage[0].node), message, effect, cure)
+                    yield Finding(file.place(parts[0].node), message, effect, cure)
 
 
 def _is_abstract(method: Function) -> bool:
@@ -225,10 +223,7 @@ def _own_arguments(method: Function, on_class: bool = False) -> int | None:
     return int("classmethod" in names or not (on_class or names))
 
 
-def _methods(model: Model, name: str) -> Iterator[tuple[PythonFile, Function]]:
-    """Yield the methods of this name, each with its file: of the nearest class that has any."""
-    for first in model_files(model):
-        for home, node in lineage_of(first)[0]:
-            if home.scopes.may_bind(node, name):
-                yield from ((home, method) for method in node.body if is_function(method, name))
-                break
+def _methods(model: Model, name: str) -> Iterator[Definition[Function]]:
+    """Yield the method of this name of each version."""
+    methods = (model_class_of(file).method(name) for file in model_files(model))
+    return (method for method in methods if method is not None)

@@ -10,7 +10,7 @@ from pyflakes.messages import UndefinedName
 from triton_ensembles.checking.python.examples import EXECUTE, class_model, initializing
 from triton_ensembles.checking.python.expected import is_guarded
 from triton_ensembles.checking.python.flow import Misuse, When, flow_of
-from triton_ensembles.checking.python.nodes import Function, is_changed, method_of
+from triton_ensembles.checking.python.nodes import Function, is_changed
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
 from triton_ensembles.ground.spelling import listed, nearest, only_near, suggestion
@@ -126,8 +126,8 @@ def _are_postponed(file: PythonFile) -> bool:
 
 def _is_dynamic(file: PythonFile) -> bool:
     """Return whether names may be defined in a way that the text does not show."""
-    is_of_all = any(map(flow_of(file).is_used, ("builtins", "__builtins__")))
-    return is_of_all or any(name in _DEFINING or method_of(call) == "__setattr__" for call, name in file.calls)
+    is_of_all = any(map(flow_of(file).is_used, ("builtins", "__builtins__", "__setattr__")))
+    return is_of_all or not file.called.isdisjoint(_DEFINING)
 
 
 @rule(

@@ -24,6 +24,7 @@ _READING = frozenset(
     | {"os.scandir", "torchaudio.load", "soundfile.read", "tensorflow.saved_model.load", "fasttext.load_model"}
     | {"keras.models.load_model", "tensorflow.keras.models.load_model", "os.path.getsize"}
 )
+_LEAVING = ("os.chdir", "os.fchdir", "contextlib.chdir")
 _OPENING = frozenset({"io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open"})
 _NAMES = ("path", "file", "filename", "fname", "f", "filepath_or_buffer", "path_or_bytes", "path_or_buf", "fp", "io")
 
@@ -48,9 +49,7 @@ def model_py_relative_file(model: Model) -> Iterator[Finding]:
 
 def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
     for file in every_file(model):
-        if any(name in ("os.chdir", "os.fchdir", "contextlib.chdir") for _, name in file.calls):
-            continue
-        for call, name in file.calls:
+        for call, name in file.calls if file.called.isdisjoint(_LEAVING) else ():
             node = _read_path(file, call, name)
             path = _text(file, node) if node else None
             if path and not path.startswith(("/", "~")) and "://" not in path:

@@ -4,28 +4,33 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from triton_ensembles.checking.python.bindings import appending, elements_of, value_of
+from triton_ensembles.checking.python.bindings import appending, elements_of
+from triton_ensembles.checking.python.definitions import Definition, model_class_of
 from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
-from triton_ensembles.checking.python.execute import executes, gives_away, gives_none
 from triton_ensembles.checking.python.flow import When, flow_of
 from triton_ensembles.checking.python.nodes import (
     Function,
     is_changed,
-    is_none,
+    is_name,
     is_over,
     may_end_before,
-    name_of,
     own_nodes,
+    positional,
     requests_of,
 )
 from triton_ensembles.checking.python.objects import Kind, kind_of
-from triton_ensembles.checking.python.source import PythonFile
+from triton_ensembles.checking.python.source import UTILS, PythonFile, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule, warning
 from triton_ensembles.checking.sagemaker import for_sagemaker
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"
 GOOD = class_model()
-_NO_LISTS = ("tuple", "dict", "set", "map", "filter", "zip", "iter")
+_DEEPEST = 3  # helpers that pass requests on
+_ANSWERING = ("get_response_sender", "set_release_flags")
+# What a request may be given to without being answered there.
+_HARMLESS = frozenset(
+    {"len", "enumerate", "zip", "range", "list", "tuple", "reversed", "print", "str", "repr", "isinstance", "id", "map"}
+)
 
 
 class Returned(NamedTuple):
@@ -47,19 +52,11 @@ _EMPTY_LIST = Returned("an empty list", _NUMBERS)
 )
 def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
     decoupled = model.config.model_transaction_policy.decoupled
-    for file, execute in executes(model):
-        nodes = own_nodes(execute)
-        if any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in nodes):
+    for file, execute in _executes(model):
+        if not _returns_nothing(file, execute) or _gives_away(file, execute):
             continue
-        returns = [node for node in nodes if isinstance(node, ast.Return)]
-        first = next((node for node in execute.body if isinstance(node, ast.Return)), None)
-        # After a return without a value at the outer level, nothing ever runs.
-        ends_first = first is not None and _is_bare(first) and returns[0] is first
-        if not ends_first and any(not _is_bare(node) and not _is_of_none(file, node.value) for node in returns):
-            continue
-        if gives_away(file, execute):
-            continue
-        place = file.place(returns[0] if returns else execute)
+        returns = (node for node in own_nodes(execute) if isinstance(node, ast.Return))
+        place = file.place(next(returns, execute))
         effect = "the model loads, and no request is ever answered: clients wait until their time is over"
         if decoupled:
             message = "nothing ever sends a response, and the model is decoupled"
@@ -67,6 +64,17 @@ def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
         else:
             cure = "end it with return responses, a list with one InferenceResponse for each request"
             yield Finding(place, "execute returns nothing", effect, cure)
+
+
+def _returns_nothing(file: PythonFile, execute: Function) -> bool:
+    nodes = own_nodes(execute)
+    returns = [node for node in nodes if isinstance(node, ast.Return)]
+    giving = [node for node in returns if node.value and kind_of(file, node.value) is not Kind.NONE]
+    first = next((node for node in execute.body if isinstance(node, ast.Return)), None)
+    # After a return without a value at the outer level, nothing ever runs.
+    ends_first = first is not None and first not in giving and returns[0] is first
+    may_end_otherwise = any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in nodes)
+    return not may_end_otherwise and (ends_first or not giving)
 
 
 @rule(
@@ -77,14 +85,14 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
     decoupled = model.config.model_transaction_policy.decoupled
     if decoupled and for_sagemaker(model.repository, destination):
         return  # sagemaker-decoupled: the policy itself is the fault
-    for file, execute in executes(model):
+    for file, execute in _executes(model):
         for node in own_nodes(execute):
             returned = _returned_by(file, execute, node)
             if returned is None or not (returned.complaint or decoupled):
                 continue
             if returned is _EMPTY_LIST and may_end_before(execute, node):
                 continue  # it may be for no requests at all
-            if returned.complaint == _UNANSWERED and (decoupled or gives_away(file, execute)):
+            if returned.complaint == _UNANSWERED and (decoupled or _gives_away(file, execute)):
                 continue
             message, complaint = f"execute returns {returned.words}", returned.complaint
             cure = "return a list with one InferenceResponse for each request"
@@ -101,7 +109,7 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
     bad=class_model(f"{EXECUTE_LINE}{LOOP}            return [response]\n"),
 )
 def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
-    for file, execute in executes(model) if not model.config.model_transaction_policy.decoupled else ():
+    for file, execute in _executes(model) if not model.config.model_transaction_policy.decoupled else ():
         loops = (node for node in own_nodes(execute) if isinstance(node, ast.For))
         for loop in (loop for loop in loops if is_over(loop.iter, requests_of(execute))):
             for node in loop.body:
@@ -111,55 +119,87 @@ def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
                     yield Finding(file.place(node), "execute returns at its first request", effect, cure)
 
 
-def _is_bare(node: ast.Return) -> bool:
-    return node.value is None or is_none(node.value)
-
-
-def _is_of_none(file: PythonFile, node: ast.expr | None) -> bool:
-    """Return whether the call is of a helper that returns nothing."""
-    helper = flow_of(file).helper(node) if isinstance(node, ast.Call) else None
-    return helper is not None and isinstance(helper.node, ast.FunctionDef) and gives_none(helper.node)
-
-
 def _returned_by(file: PythonFile, execute: Function, node: ast.AST) -> Returned | None:
+    """Return what a line of execute certainly returns, None when it is not known, or nothing."""
     if isinstance(node, ast.Yield | ast.YieldFrom):
         return Returned("a generator, because it has yield")
-    if isinstance(node, ast.Return) and node.value is not None and flow_of(file).when(node) is When.REQUEST:
-        return _returned(file, execute, node.value)
-    return None
+    if not isinstance(node, ast.Return) or not node.value or flow_of(file).when(node) is not When.REQUEST:
+        return None
+    kind = kind_of(file, node.value)
+    if kind is not Kind.LIST:
+        return Returned(kind) if kind not in (None, Kind.NONE) else None
+    elements = _elements(file, execute, node.value)
+    wrong = [_wrong(file, element) for element in elements or ()]
+    first = wrong[0] if wrong and all(wrong) else None
+    return _EMPTY_LIST if elements == [] else first or _LIST
 
 
-def _returned(file: PythonFile, execute: Function, node: ast.expr) -> Returned | None:
-    """Return the form of an expression, None when it is not known."""
-    flow = flow_of(file)
-    value = value_of(flow.scopes, node)
-    if isinstance(value, ast.List | ast.ListComp):
-        uses = flow.scopes.names(execute, node.id) if isinstance(node, ast.Name) else []
-        others = [use for use in uses if not (is_changed(use) or appending(flow.scopes, use) or use is node)]
-        elements = None if others else elements_of(flow.scopes, node)
-        if elements is None:
-            return _LIST  # filled in some other way
-        wrong = [_wrong(file, element) for element in elements]
-        return (wrong[0] if all(wrong) else _LIST) if wrong else _EMPTY_LIST
-    if isinstance(value, ast.Constant):
-        return None if is_none(value) else Returned("a constant")
-    if isinstance(value, ast.Call):
-        name = file.full_name(value.func)
-        if _is_of_none(file, value):
-            words = f"None, which is all that {name_of(value.func)} returns: None in place of a response"
-            return Returned(words, _UNANSWERED)
-        if name in _NO_LISTS and file.scopes.is_builtin(value.func):
-            return Returned(f"what {name}() makes")
-    kind = kind_of(file, value)
-    return _LIST if kind is Kind.LIST else Returned(kind) if kind else None
+def _elements(file: PythonFile, execute: Function, node: ast.expr) -> list[ast.expr] | None:
+    """Return the elements of a list, None where it may be filled in some other way than by append."""
+    uses = file.scopes.names(execute, node.id) if isinstance(node, ast.Name) else []
+    others = [use for use in uses if not (is_changed(use) or appending(file.scopes, use) or use is node)]
+    return None if others else elements_of(file.scopes, node)
 
 
 def _wrong(file: PythonFile, element: ast.expr) -> Returned | None:
     """Return the form of a list with this element; None where it may be a response."""
-    if is_none(element) or _is_of_none(file, element):
-        return Returned("a list with None in place of a response", _UNANSWERED)
     kind = kind_of(file, element)
     if kind in (None, Kind.RESPONSE):
         return None
     complaint = "Expected an 'InferenceResponse' object in the execute function return list"
-    return Returned(f"a list with {kind} in place of a response", complaint)
+    return Returned(f"a list with {kind} in place of a response", _UNANSWERED if kind is Kind.NONE else complaint)
+
+
+def _executes(model: Model) -> Iterator[Definition[Function]]:
+    """Yield the method execute of each version, if nothing wraps or replaces it."""
+    for file in model_files(model):
+        model_class = model_class_of(file)
+        execute = model_class.method("execute")
+        if execute and model_class.is_plain and not execute.node.decorator_list and requests_of(execute.node):
+            yield execute
+
+
+def _gives_away(file: PythonFile, execute: Function) -> bool:
+    """Return whether the requests may be answered elsewhere: by their response senders, or by whoever gets them."""
+    for part in file.together:
+        if part.module is None or any(map(flow_of(part).is_used, _ANSWERING)):
+            return True
+    return _passes_on(file, execute, requests_of(execute), _DEEPEST)
+
+
+def _passes_on(file: PythonFile, function: Function, requests: str, depth: int) -> bool:
+    """Return whether somebody outside of the file gets ``requests``, a parameter of the function, or one of them."""
+    names = {requests}
+    for node in own_nodes(function):
+        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and is_over(node.iter, requests):
+            names |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+    for node in own_nodes(function):
+        if isinstance(node, ast.Call):
+            if _passes_to(file, node, names, depth):
+                return True
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.NamedExpr | ast.AnnAssign | ast.Lambda | ast.Return):
+            value = node.body if isinstance(node, ast.Lambda) else node.value
+            if isinstance(value, ast.Name) and value.id == requests:
+                return True
+        elif isinstance(node, Function | ast.ClassDef):
+            return True
+    return False
+
+
+def _passes_to(file: PythonFile, call: ast.Call, names: set[str], depth: int) -> bool:
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    values = [value.value if isinstance(value, ast.Starred) else value for value in arguments]
+    name = file.full_name(call.func)
+    if not any(isinstance(value, ast.Name) and value.id in names for value in values):
+        return False
+    if name in _HARMLESS or name.startswith(f"{UTILS}."):
+        return False
+    home, helper = flow_of(file).helper(call) or (file, None)
+    is_plain = all(isinstance(value, ast.Name | ast.Constant) for value in arguments) and not call.keywords
+    if not isinstance(helper, Function) or not depth or not is_plain or helper.args.vararg or helper.args.kwonlyargs:
+        return True
+    parameters = positional(helper)[is_name(getattr(call.func, "value", None), "self") :]
+    return any(
+        getattr(value, "id", "") in names and _passes_on(home, helper, parameter, depth - 1)
+        for value, parameter in zip(arguments, parameters, strict=False)
+    )
