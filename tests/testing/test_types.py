@@ -18,7 +18,7 @@ from tests.files import write_files
 from tests.running import serving
 from triton_ensembles.checking.python.objects import Kind
 from triton_ensembles.checking.registry import RULES
-from triton_ensembles.checking.rules.model_py import arguments, names, objects
+from triton_ensembles.checking.rules.model_py import names, objects
 from triton_ensembles.server.triton_server import TritonServer
 
 STUBS = ROOT / "triton_python_backend_utils-stubs"
@@ -177,7 +177,7 @@ def test_the_checker_knows_the_same_names_parameters_and_releases() -> None:
         (Kind.SENDER, "_ResponseSender"),
     ):
         assert {*objects._METHODS[kind].split()} == {name for name in members_of(owner) if name[:2] != "__"}, owner
-    for owner, parameters in arguments._KEYWORDS.items():
+    for owner, parameters in objects._KEYWORDS.items():
         assert parameters == {name for name, _ in mine[f"{owner}.__init__"] or () if name}, owner
 
 

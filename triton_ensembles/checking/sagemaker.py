@@ -6,7 +6,7 @@ destination names an instance type or a single-model endpoint, but not to one fo
 """
 
 from triton_ensembles.archive.manifest import GATEWAY_TABLE
-from triton_ensembles.checking.python.model_calls import needed, step_models
+from triton_ensembles.checking.python.model_calls import needed, outermost, reached, step_models
 from triton_ensembles.checking.repository import Form, Model, Repository
 from triton_ensembles.checking.rule import ANYWHERE
 from triton_ensembles.sagemaker.contract import ENSEMBLE
@@ -44,32 +44,22 @@ def loaded_models(repository: Repository, destination: Destination = ANYWHERE) -
     also those that they call, which ``deploy`` has the container load (:func:`called_models`)."""
     calls = destination.single is not None and is_known(ADDITIONAL_ARGS, destination.release)
     key = f"loaded models {destination.single} {calls}"
-    return repository.once(key, lambda: _loaded(served_models(repository, destination), calls))
+    return repository.once(
+        key, lambda: reached(served_models(repository, destination), needed if calls else step_models)
+    )
 
 
 def called_models(repository: Repository, destination: Destination) -> list[Model]:
     """The loaded models of a single-model endpoint that are no steps: Triton loads them only where it is told to."""
-    with_steps = {model.folder for model in _loaded(served_models(repository, destination), calls=False)}
+    with_steps = {model.folder for model in reached(served_models(repository, destination), step_models)}
     return [model for model in loaded_models(repository, destination) if model.folder not in with_steps]
-
-
-def _loaded(served: list[Model], calls: bool) -> list[Model]:
-    models: dict[str, Model] = {}
-    waiting = list(served)
-    while waiting:
-        model = waiting.pop()
-        if model.folder not in models:
-            models[model.folder] = model
-            waiting += needed(model) if calls else step_models(model)
-    return list(models.values())
 
 
 def _alone(repository: Repository, destination: Destination) -> list[Model]:
     models = [model for model in repository.models if model.has_config or model.versions]
     if destination.single and destination.single.model:
         return [model for model in models if model.folder == destination.single.model]
-    inner = {used.folder for model in models for used in needed(model) if used is not model}
-    tops = [model for model in models if model.folder not in inner]
+    tops = outermost(models)
     return [model for model in tops if model.is_ensemble] or tops
 
 

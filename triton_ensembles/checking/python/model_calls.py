@@ -1,7 +1,7 @@
 """The requests that a Python model sends to other models (Business Logic Scripting)."""
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from triton_ensembles.checking.completed import completed, may_have_more_tensors
@@ -56,21 +56,22 @@ def callees(model: Model) -> list[Model]:
     name is not known."""
     calls = model_calls(model)
     if any(call.names is None for call in calls):
-        above = _above(model)
-        return [callee for callee in model.repository.models if callee.folder not in above]
+        above = [each.folder for each in model.repository.ensembles if model in reached([each], step_models)]
+        return [callee for callee in model.repository.models if callee.folder not in (*above, model.folder)]
     names = dict.fromkeys(name for call in calls for name in call.names or ())
     return [callee for name in names if (callee := model.repository.model(name))]
 
 
-def _above(model: Model) -> set[str]:
-    """Return the folders of ``model``, and of the ensembles that have it as a step, or as one of a step."""
-    above: set[str] = set()
-    more = {model.folder}
-    while more:
-        above |= more
-        parts = {each.folder: {part.folder for part in step_models(each)} for each in model.repository.ensembles}
-        more = {ensemble for ensemble, inner in parts.items() if inner & more} - above
-    return above
+def reached(models: Iterable[Model], parts: Callable[[Model], list[Model]]) -> list[Model]:
+    """Return these models and all their parts, as :func:`step_models` or :func:`needed` has them, directly or not."""
+    found: dict[str, Model] = {}
+    waiting = list(models)
+    while waiting:
+        model = waiting.pop()
+        if model.folder not in found:
+            found[model.folder] = model
+            waiting += parts(model)
+    return list(found.values())
 
 
 def step_models(model: Model) -> list[Model]:
@@ -102,9 +103,14 @@ def calls_between(repository: Repository, entrances: Collection[str]) -> dict[st
     return calls
 
 
+def outermost(models: Sequence[Model]) -> list[Model]:
+    """Return those of the models that no other of them needs."""
+    inner = {part.folder for model in models for part in needed(model) if part is not model}
+    return [model for model in models if model.folder not in inner]
+
+
 def entrances(repository: Repository) -> list[Model]:
     """Return the ensembles that no other model needs; without any, the models that call others and that none needs."""
-    needs = {model.folder: [each.folder for each in needed(model) if each is not model] for model in repository.models}
-    inner = {folder for folders in needs.values() for folder in folders}
-    outer = [model for model in repository.models if model.folder not in inner]
-    return [model for model in outer if model.is_ensemble] or [model for model in outer if needs[model.folder]]
+    outer = outermost(repository.models)
+    callers = (model for model in outer if any(part is not model for part in needed(model)))
+    return [model for model in outer if model.is_ensemble] or list(callers)

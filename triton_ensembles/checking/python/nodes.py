@@ -30,10 +30,6 @@ def is_main(node: ast.AST) -> TypeGuard[ast.If]:
     return is_equal and texts == ["__main__"] and any(is_name(side, "__name__") for side in sides)
 
 
-def is_function(node: ast.AST, name: str) -> TypeGuard[Function]:
-    return isinstance(node, Function) and node.name == name
-
-
 def is_changed(node: ast.AST) -> bool:
     """Return whether a name, an attribute or an element is assigned to, or deleted."""
     return isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)

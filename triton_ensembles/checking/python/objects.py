@@ -31,6 +31,7 @@ class Kind(StrEnum):
     ITERATOR = "an iterator"
     TEXT = "a text"
     CONSTANT = "a constant"
+    EXCEPTION = "an exception"
     NONE = "None"
 
 
@@ -61,6 +62,9 @@ def kind_of(file: PythonFile, node: ast.expr | None, depth: int = 0) -> Kind | N
     if node is None or depth > _DEEPEST:
         return None
     if isinstance(node, ast.Name):
+        binders = file.scopes.binders(node)
+        if binders and all(isinstance(binder, ast.ExceptHandler) for binder in binders):
+            return Kind.EXCEPTION
         binding = binding_of(file.scopes, node)
         if binding is None or isinstance(binding.target, ast.Tuple):
             return None

@@ -12,7 +12,7 @@ from triton_ensembles.checking.loaded_files import file_of
 from triton_ensembles.checking.python.definitions import CLASS, Definition, ModelClass, model_class_of
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.nodes import Function, gives_none, is_function, name_of, positional, takes
+from triton_ensembles.checking.python.nodes import Function, gives_none, name_of, positional, takes
 from triton_ensembles.checking.python.source import every_file, model_files, unread_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, Place, Repository, Severity, note, rule, warning
 from triton_ensembles.checking.source_budget import MOST_TOKENS
@@ -73,9 +73,7 @@ def model_py_no_class(model: Model) -> Iterator[Finding]:
         if file.module is None or file.scopes.may_bind(file.module, CLASS):
             continue
         classes = {node.name: node for node in file.module.body if isinstance(node, ast.ClassDef)}
-        executing = (
-            name for name, node in classes.items() if any(is_function(method, "execute") for method in node.body)
-        )
+        executing = (name for name, node in classes.items() if file.scopes.binders_in(node, "execute"))
         meant = nearest(CLASS, classes) or next(executing, None)
         place = file.place(classes[meant]) if meant else Place(file.shown, 1, 1)
         cure = f"instead of {meant}" if meant else "with a method execute(self, requests)"

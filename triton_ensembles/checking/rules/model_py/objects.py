@@ -1,19 +1,31 @@
-"""Uses of Triton's objects in model.py: methods that they do not have."""
+"""Uses of pb_utils in model.py that Python refuses: arguments of its classes, and methods that its objects lack."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected, is_guarded
-from triton_ensembles.checking.python.flow import Misuse, flow_of
-from triton_ensembles.checking.python.nodes import argument, is_changed
+from triton_ensembles.checking.python.flow import Misuse, When, flow_of
+from triton_ensembles.checking.python.nodes import argument, hides_arguments, is_changed
 from triton_ensembles.checking.python.objects import Kind, kind_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, every_file
-from triton_ensembles.checking.rule import Finding, Model, Severity, rule
-from triton_ensembles.ground.spelling import nearest
+from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
+from triton_ensembles.ground.spelling import listed, nearest, suggestion
 from triton_ensembles.triton.backends import STUB_BRANCHES
+from triton_ensembles.triton.releases import image_of, version
 
 GOOD = class_model()
+_INCOMPATIBLE = "TypeError: incompatible constructor arguments"
+_KEYWORDS: dict[str, frozenset[str]] = {
+    "Tensor": frozenset(),
+    "InferenceResponse": frozenset({"output_tensors", "error", "parameters"}),
+    "TritonError": frozenset({"message", "code"}),
+    "InferenceRequest": frozenset(
+        {"request_id", "correlation_id", "inputs", "requested_output_names", "model_name", "model_version", "flags"}
+        | {"timeout", "preferred_memory", "trace", "parameters"}
+    ),
+}
+_PARAMETERS_OF_RESPONSES = (25, 2)
 _METHODS = {
     Kind.REQUEST: "inputs request_id correlation_id requested_output_names parameters flags set_flags timeout trace "
     "set_release_flags is_cancelled exec async_exec get_response_sender",
@@ -36,6 +48,7 @@ _CURES = {
     Kind.RESPONSES: "read them in a loop: for response in ….exec(decoupled=True):",
     Kind.COROUTINE: "write await before async_exec()",
 }
+_CURES_OF_ARRAYS = {Kind.TENSOR: "call as_numpy() of it", Kind.REQUEST: "give it the array of one of its inputs"}
 # Whose methods are nothing to ask for without calling them.
 _OF_TRITON = (Kind.REQUEST, Kind.TENSOR, Kind.RESPONSE, Kind.SENDER)
 _READERS = {"get_input_tensor_by_name": Kind.REQUEST, "get_output_tensor_by_name": Kind.RESPONSE}
@@ -51,6 +64,59 @@ _USUAL: dict[tuple[Kind, str], str] = {
 
 
 @rule(
+    "The classes of pb_utils get the arguments that they know",
+    source=f"python_backend, branches {STUB_BRANCHES}: src/pb_stub.cc, py::arg; Tensor has no names for its arguments",
+    bad=class_model(EXECUTE.replace("InferenceResponse(", "InferenceResponse(outputs=")),
+    lower=Severity.WARNING,
+)
+def model_py_call_arguments(model: Model, destination: Destination) -> Iterator[Finding]:
+    """Yield a warning where the call may never run."""
+    image = image_of(destination)
+    keywords = dict(_KEYWORDS)
+    if image and version(image.release) < _PARAMETERS_OF_RESPONSES:
+        keywords["InferenceResponse"] -= {"parameters"}
+    for file, node, misuse in _misuses(model, lambda file, node: _misused_class(file, node, keywords)):
+        when = flow_of(file).when(node, loops_run=True)
+        yield misuse.finding(file.place(node), when, when is not When.PERHAPS)
+
+
+def _misused_class(file: PythonFile, call: ast.AST, keywords: dict[str, frozenset[str]]) -> Misuse | None:
+    if not isinstance(call, ast.Call):
+        return None
+    module, _, function = file.full_name(call.func).rpartition(".")
+    if module != UTILS or function not in keywords:
+        return None
+    known = keywords[function]
+    unknown = next((keyword.arg for keyword in call.keywords if keyword.arg and keyword.arg not in known), None)
+    if unknown is not None:
+        usual = f"it takes {listed(known)}" if known else "give its arguments without names"
+        cure = suggestion(unknown, known, "write {}=") or usual
+        return Misuse(f"pb_utils.{function} has no argument called '{unknown}'", _INCOMPATIBLE, cure)
+    if hides_arguments(call):
+        return None
+    return _of_tensor(file, call) if function == "Tensor" else _of_error(file, call, function)
+
+
+def _of_tensor(file: PythonFile, call: ast.Call) -> Misuse | None:
+    takes = "pb_utils.Tensor takes a name and a numpy array, and gets"
+    if len(call.args) != 2:
+        return Misuse(f"{takes} {len(call.args)} values", _INCOMPATIBLE, "write Tensor(name, array)")
+    kind = kind_of(file, argument(call, 1, ""))
+    if kind in (None, Kind.ARRAY):
+        return None
+    return Misuse(f"{takes} {kind}", _INCOMPATIBLE, _CURES_OF_ARRAYS.get(kind, "wrap it in np.array(…, dtype=…)"))
+
+
+def _of_error(file: PythonFile, call: ast.Call, function: str) -> Misuse | None:
+    """Return the misuse of ``error=str(e)`` and ``error=e``, which many public models have."""
+    given = kind_of(file, argument(call, 1, "error")) if function == "InferenceResponse" else None
+    if given not in (Kind.TEXT, Kind.EXCEPTION):
+        return None
+    cure = f"write error=pb_utils.TritonError({'…' if given is Kind.TEXT else 'str(…)'})"
+    return Misuse(f"error of an InferenceResponse is {given}", _INCOMPATIBLE, cure)
+
+
+@rule(
     "Triton's objects have the methods that model.py certainly calls",
     source=f"python_backend, branches {STUB_BRANCHES}: src/pb_stub.cc; measured on 2.51.0",
     bad=class_model(EXECUTE.replace("x.as_numpy()", "x.numpy()")),
@@ -58,15 +124,22 @@ _USUAL: dict[tuple[Kind, str], str] = {
 )
 def model_py_object_use(model: Model) -> Iterator[Finding]:
     """Yield a warning where the line may never run."""
+    for file, node, misuse in _misuses(model, _misused_object):
+        when = flow_of(file).when(node, loops_run=True)
+        yield misuse.finding(file.place(node), when, when.is_certain)
+
+
+def _misuses(
+    model: Model, look: Callable[[PythonFile, ast.AST], Misuse | None]
+) -> Iterator[tuple[PythonFile, ast.AST, Misuse]]:
+    """Yield what ``look`` finds in the model's files, but where these reckon with it."""
     for file in every_file(model):
         for node in file.nodes if not is_guarded(file) else ():
-            misuse = _misuse(file, node)
-            if misuse and not is_expected(file, node):
-                when = flow_of(file).when(node, loops_run=True)
-                yield misuse.finding(file.place(node), when, when.is_certain)
+            if (misuse := look(file, node)) and not is_expected(file, node):
+                yield file, node, misuse
 
 
-def _misuse(file: PythonFile, node: ast.AST) -> Misuse | None:
+def _misused_object(file: PythonFile, node: ast.AST) -> Misuse | None:
     if isinstance(node, ast.Await):
         if (kind := kind_of(file, node.value)) in (Kind.RESPONSE, Kind.RESPONSES):
             error = f"TypeError: {kind} can't be used in 'await' expression"

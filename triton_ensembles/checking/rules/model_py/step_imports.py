@@ -33,21 +33,23 @@ def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
     """Yield a warning of what functions import, or find in folders that model.py adds to sys.path, of the tools that an
     image was built with, and where the image may have it: one that is not NVIDIA's own, or whose Dockerfile installs
     packages of which it is not known what they bring."""
-    for file, module, python in _undeclared(model, destination):
+    for file, module, python in missing_imports(model, destination):
+        images = image_modules(destination, model.declared)
+        if not images.names.isdisjoint(module.alternatives):
+            continue  # what is declared for the step brings it
         message = f"Python {python} has no module '{module.package}', and neither has the step"
-        effect, more = effect_without(module), image_modules(destination, model.declared).more
+        effect = effect_without(module)
         is_certain = not (module.later or module.elsewhere)
-        if _is_tool(module, destination):
+        if module.package in _TOOLS_OF_IMAGES and image_of(destination):
             is_certain = False
             message = f"'{module.package}' is not of Python {python}: the image was built with it"
             effect = "an image without it, or this project's own server, does not load the model"
-        elif more and module.package not in standard_library():
+        elif images.more and module.package not in standard_library():
             is_certain = False
             message = f"the image is not known to have a module '{module.package}', and the step has none"
-            effect = f"{more}; if it lacks it, {effect}"
+            effect = f"{images.more}; if it lacks it, {effect}"
         cure = _cure(file, module, model, destination)
-        severity = None if is_certain else Severity.WARNING
-        yield Finding(file.place(module.node), message, effect, cure, severity)
+        yield Finding(file.place(module.node), message, effect, cure, None if is_certain else Severity.WARNING)
 
 
 def _cure(file: PythonFile, module: Import, model: Model, destination: Destination) -> str:
@@ -75,13 +77,6 @@ def _cure(file: PythonFile, module: Import, model: Model, destination: Destinati
     return f"write {provider} into {place}; serve and build then put it beside model.py"
 
 
-def _undeclared(model: Model, destination: Destination) -> Iterator[tuple[PythonFile, Import, str]]:
-    """Yield those of :func:`missing_imports` that nothing brings that is declared for the step."""
-    for missing in missing_imports(model, destination):
-        if image_modules(destination, model.declared).names.isdisjoint(missing[1].alternatives):
-            yield missing
-
-
 def missing_imports(model: Model, destination: Destination) -> Iterator[tuple[PythonFile, Import, str]]:
     """Yield the imports that neither the Python of the server nor the step has, with that Python."""
     if reference(model) or has_stub(model) or packages_of(model) or _gets_environment(model):
@@ -105,10 +100,6 @@ def steps_with_packages(repository: Repository, destination: Destination) -> dic
         except UnknownValueError:
             continue
     return steps
-
-
-def _is_tool(module: Import, destination: Destination) -> bool:
-    return module.package in _TOOLS_OF_IMAGES and image_of(destination) is not None
 
 
 def _gets_environment(model: Model) -> bool:
