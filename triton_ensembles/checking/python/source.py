@@ -59,25 +59,20 @@ class PythonFile:
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", -1)
         return Place(self.shown, line, _letters(self.data, line, column) + 1)
 
-    def renamed(self, node: ast.expr | None, old: str, to: str | None) -> tuple[Edit, ...]:
+    def renamed(self, node: ast.AST | None, old: str, to: str | None) -> tuple[Edit, ...]:
         """Return the edit that writes ``to`` for ``old``, the text of a literal or the name of an attribute.
 
         There is none where the source has it otherwise, or without ``to``.
         """
-        if not to or not isinstance(node, ast.Constant | ast.Attribute) or not node.end_lineno:
+        if not to or not isinstance(node, ast.Constant | ast.Attribute) or not node.end_lineno or "\\" in old:
             return ()
-        text = old.encode()
-        line_start = sum(len(line) + 1 for line in self.data.split(b"\n")[: node.end_lineno - 1])
-        end = line_start + (node.end_col_offset or 0)
-        if isinstance(node, ast.Constant):
-            written = self.data[line_start + node.col_offset : end] if node.lineno == node.end_lineno else b""
-            is_plain, end = written in (b"'%b'" % text, b'"%b"' % text), end - 1
-        else:
-            is_plain = self.data[:end].endswith(b"." + text)
-        if not is_plain or "\\" in old:
-            return ()
-        place = len(self.data[: end - len(text)].decode("utf-8", "replace"))
-        return (Edit(place, place + len(old), to),)
+        lines = self.data.split(b"\n")
+        before = b"\n".join([*lines[: node.end_lineno - 1], lines[node.end_lineno - 1][: node.end_col_offset]])
+        for start, end in (("'", "'"), ('"', '"')) if isinstance(node, ast.Constant) else ((".", ""),):
+            if before.endswith(f"{start}{old}{end}".encode()):
+                place = len(before.decode("utf-8", "replace")) - len(old) - len(end)
+                return (Edit(place, place + len(old), to),)
+        return ()
 
     @cached_property
     def calls(self) -> tuple[tuple[ast.Call, str], ...]:

@@ -1,7 +1,7 @@
 """Requests of a model.py to other models of its repository (BLS): the models and tensors that they name."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from triton_ensembles.checking.python.bindings import elements_of, value_of
 from triton_ensembles.checking.python.dtypes import dtype_of_array
@@ -65,25 +65,24 @@ def _falls_back(call: ModelCall) -> bool:
 def model_call_input(model: Model) -> Iterator[Finding]:
     for call, callee in known_calls(model):
         tensors = _tensors(model, call)
-        known = {tensor.name for tensor in callee.config.input}
+        types = {tensor.name: datatype_of(tensor.data_type) for tensor in callee.config.input}
         if tensors is None or callee.config.HasField("sequence_batching"):
             continue
-        types = {tensor.name: datatype_of(tensor.data_type) for tensor in callee.config.input}
         for node, name, datatype in tensors:
             wanted = types.get(name, "")
-            if "INVALID" not in (datatype, wanted) and datatype and wanted and datatype != wanted:
+            if not wanted:
+                message = f"the model '{callee.name}' has no input '{name}'"
+                effect = f"{_LOADS}unexpected inference input '{name}' for model '{callee.name}'"
+                yield Finding(call.file.place(node), message, effect, _meant(name, types))
+            elif datatype and datatype != wanted and "INVALID" not in (datatype, wanted):
                 message = f"the input '{name}' of this call is {datatype}, and the model '{callee.name}' takes {wanted}"
                 effect = f"{_LOADS}inference input '{name}' data-type is '{datatype}', but model expects '{wanted}'"
                 yield Finding(call.file.place(node), message, effect, "make a pb_utils.Tensor of an array of this type")
-            if name not in known:
-                message = f"the model '{callee.name}' has no input '{name}'"
-                effect = f"{_LOADS}unexpected inference input '{name}' for model '{callee.name}'"
-                yield Finding(call.file.place(node), message, effect, _meant(name, known))
         names = {name for _, name, _ in tensors}
         missing = [tensor.name for tensor in callee.config.input if not tensor.optional and tensor.name not in names]
-        if missing and names <= known:
+        if missing and names <= types.keys():
             message = f"this call lacks the input {listed(missing)} of the model '{callee.name}'"
-            effect = f"{_LOADS}expected {len(known)} inputs but got {len(names)} inputs"
+            effect = f"{_LOADS}expected {len(types)} inputs but got {len(names)} inputs"
             yield Finding(call.file.place(call.node), message, effect, f"add {listed(missing)} to inputs")
 
 
@@ -143,5 +142,5 @@ def _elements(file: PythonFile, node: ast.expr | None) -> list[ast.expr] | None:
     return value.elts if is_known else None  # type: ignore[union-attr]
 
 
-def _meant(name: str, known: set[str]) -> str:
+def _meant(name: str, known: Collection[str]) -> str:
     return suggestion(name, known) or f"it has {listed(known)}"

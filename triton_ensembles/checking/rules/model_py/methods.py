@@ -52,32 +52,32 @@ def _misspelt(file: PythonFile) -> Iterator[tuple[Function, str]]:
 )
 def model_py_attribute(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
-        misspelt = dict(_misspelt(file))
+        misspelt, setters = dict(_misspelt(file)), _setters(file)
         for home, node in _unset(file, set(misspelt)):
             message = f"nothing sets self.{node.attr}"
-            cure = suggestion(node.attr, _own_names(file), "did you mean self.{}?") or "set it in initialize"
-            setter = next((method for method in misspelt if _sets(method, node.attr)), None)
-            if setter:
+            cure = suggestion(node.attr, setters, "did you mean self.{}?") or "set it in initialize"
+            for setter in misspelt.keys() & setters.get(node.attr, set()):
                 message += f" but {setter.name}, which nothing calls"
                 cure = f"rename {setter.name} to {misspelt[setter]}"
             error = f"AttributeError: '{CLASS}' object has no attribute '{node.attr}'"
             yield Finding(home.place(node), message, f"{When.REQUEST.effect}: {error}", cure)
 
 
-def _unset(file: PythonFile, without: set[Function]) -> list[tuple[PythonFile, ast.Attribute]]:
-    """Return the first uses in execute of attributes that nothing sets, leaving out some methods, with their files."""
+def _unset(file: PythonFile, unused: set[Function]) -> list[tuple[PythonFile, ast.Attribute]]:
+    """Return the first uses in execute of attributes that nothing but ``unused`` methods sets, with their files."""
     model_class = model_class_of(file)
     execute = model_class.method("execute")
     if execute is None or len(execute.node.args.args) < 2 or not _sets_all(model_class):
         return []  # of a wrong number of arguments see model-py-execute-arguments
-    known = _own_names(file, without)
+    setters = _setters(file)
     uses: dict[str, tuple[PythonFile, ast.Attribute]] = {}
     classes = [part.node for part in model_class.parts]
     for home in dict.fromkeys(part.file for part in model_class.parts):
         for node in home.nodes:
             if not isinstance(node, ast.Attribute) or is_changed(node) or node.attr in uses:
                 continue
-            if is_name(node.value, "self") and node.attr not in known and not hasattr(object, node.attr):
+            is_set = hasattr(object, node.attr) or bool(setters.get(node.attr, set()) - unused)
+            if is_name(node.value, "self") and not is_set:
                 function = home.scopes.function(node)
                 is_own = function is not None and home.scopes.parents.get(function) in classes
                 if is_own and flow_of(home).when(node, loops_run=True) is When.REQUEST:
@@ -85,20 +85,17 @@ def _unset(file: PythonFile, without: set[Function]) -> list[tuple[PythonFile, a
     return list(uses.values())
 
 
-def _own_names(file: PythonFile, without: set[Function] | None = None) -> set[str]:
-    """Return all attributes that the model's files set on whatever object, and what its classes define."""
-    names: set[str] = set()
+def _setters(file: PythonFile) -> dict[str, set[Function | None]]:
+    """Return all attributes that the model's files set on whatever object, with the functions that do so; None stands
+    for what its classes define."""
+    setters: dict[str, set[Function | None]] = {}
     for part in file.together:
-        changed = (node for nodes in part.scopes.attributes.values() for node in nodes)
-        names |= {node.attr for node in changed if not without or part.scopes.function(node) not in without}
+        for name, nodes in part.scopes.attributes.items():
+            setters.setdefault(name, set()).update(map(part.scopes.function, nodes))
     for home, own in model_class_of(file).parts:
-        names |= home.scopes.bound_in(own) or set()
-    return names
-
-
-def _sets(method: Function, name: str) -> bool:
-    attributes = (node for node in ast.walk(method) if isinstance(node, ast.Attribute) and node.attr == name)
-    return any(isinstance(node.ctx, ast.Store) for node in attributes)
+        for name in home.scopes.bound_in(own) or ():
+            setters.setdefault(name, set()).add(None)
+    return setters
 
 
 def _sets_all(model_class: ModelClass) -> bool:

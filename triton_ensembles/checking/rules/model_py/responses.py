@@ -8,16 +8,7 @@ from triton_ensembles.checking.python.bindings import appending, elements_of
 from triton_ensembles.checking.python.definitions import Definition, model_class_of
 from triton_ensembles.checking.python.examples import EXECUTE_LINE, LOOP, class_model
 from triton_ensembles.checking.python.flow import When, flow_of
-from triton_ensembles.checking.python.nodes import (
-    Function,
-    is_changed,
-    is_name,
-    is_over,
-    may_end_before,
-    own_nodes,
-    positional,
-    requests_of,
-)
+from triton_ensembles.checking.python.nodes import Function, is_changed, is_over, may_end_before, own_nodes, requests_of
 from triton_ensembles.checking.python.objects import Kind, kind_of
 from triton_ensembles.checking.python.source import UTILS, PythonFile, model_files
 from triton_ensembles.checking.rule import Destination, Finding, Model, rule, warning
@@ -25,7 +16,6 @@ from triton_ensembles.checking.sagemaker import for_sagemaker
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"
 GOOD = class_model()
-_DEEPEST = 3  # helpers that pass requests on
 _ANSWERING = ("get_response_sender", "set_release_flags")
 # What a request may be given to without being answered there.
 _HARMLESS = frozenset(
@@ -160,46 +150,25 @@ def _executes(model: Model) -> Iterator[Definition[Function]]:
 
 
 def _gives_away(file: PythonFile, execute: Function) -> bool:
-    """Return whether the requests may be answered elsewhere: by their response senders, or by whoever gets them."""
-    for part in file.together:
-        if part.module is None or any(map(flow_of(part).is_used, _ANSWERING)):
-            return True
-    return _passes_on(file, execute, requests_of(execute), _DEEPEST)
-
-
-def _passes_on(file: PythonFile, function: Function, requests: str, depth: int) -> bool:
-    """Return whether somebody outside of the file gets ``requests``, a parameter of the function, or one of them."""
-    names = {requests}
-    for node in own_nodes(function):
-        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and is_over(node.iter, requests):
-            names |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
-    for node in own_nodes(function):
-        if isinstance(node, ast.Call):
-            if _passes_to(file, node, names, depth):
-                return True
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.NamedExpr | ast.AnnAssign | ast.Lambda | ast.Return):
-            value = node.body if isinstance(node, ast.Lambda) else node.value
-            if isinstance(value, ast.Name) and value.id == requests:
-                return True
-        elif isinstance(node, Function | ast.ClassDef):
-            return True
-    return False
-
-
-def _passes_to(file: PythonFile, call: ast.Call, names: set[str], depth: int) -> bool:
-    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
-    values = [value.value if isinstance(value, ast.Starred) else value for value in arguments]
-    name = file.full_name(call.func)
-    if not any(isinstance(value, ast.Name) and value.id in names for value in values):
-        return False
-    if name in _HARMLESS or name.startswith(f"{UTILS}."):
-        return False
-    home, helper = flow_of(file).helper(call) or (file, None)
-    is_plain = all(isinstance(value, ast.Name | ast.Constant) for value in arguments) and not call.keywords
-    if not isinstance(helper, Function) or not depth or not is_plain or helper.args.vararg or helper.args.kwonlyargs:
+    """Return whether the requests may be answered elsewhere: by their response senders, or by whoever gets them that is
+    none of the model's own functions."""
+    if any(part.module is None or any(map(flow_of(part).is_used, _ANSWERING)) for part in file.together):
         return True
-    parameters = positional(helper)[is_name(getattr(call.func, "value", None), "self") :]
-    return any(
-        getattr(value, "id", "") in names and _passes_on(home, helper, parameter, depth - 1)
-        for value, parameter in zip(arguments, parameters, strict=False)
-    )
+    names = {requests_of(execute)}
+    for node in own_nodes(execute):
+        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and is_over(node.iter, requests_of(execute)):
+            names |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+    calls = (node for node in own_nodes(execute) if isinstance(node, ast.Call))
+    return any(_gets_one_of(call, names) and not _is_harmless(file, call) for call in calls)
+
+
+def _gets_one_of(call: ast.Call, names: set[str]) -> bool:
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = (value.value if isinstance(value, ast.Starred) else value for value in values)
+    return any(isinstance(value, ast.Name) and value.id in names for value in given)
+
+
+def _is_harmless(file: PythonFile, call: ast.Call) -> bool:
+    """Return whether what a call gets is not answered there; the model's own functions have no response senders."""
+    name = file.full_name(call.func)
+    return name in _HARMLESS or name.startswith(f"{UTILS}.") or flow_of(file).helper(call) is not None
