@@ -16,9 +16,7 @@ from checkout import ENSEMBLES, ROOT
 from tests.configs import ON_CPU, tensors
 from tests.files import write_files
 from tests.running import serving
-from triton_ensembles.checking.python.objects import Kind
 from triton_ensembles.checking.registry import RULES
-from triton_ensembles.checking.rules.model_py import names, objects
 from triton_ensembles.server.triton_server import TritonServer
 
 STUBS = ROOT / "triton_python_backend_utils-stubs"
@@ -147,38 +145,6 @@ def test_parameters_and_defaults_are_those_of_the_real_stub(real: dict[str, str]
             assert own == expected, place
         compared += 1
     assert compared > 60
-
-
-def releases() -> dict[str, str]:
-    """The release that the stub package names for what is not in all of them."""
-    text = (STUBS / "__init__.pyi").read_text()
-    found = dict(re.findall(r"^(\w+): .*# since (\d\d\.\d\d)", text, re.MULTILINE))
-    for node in ast.parse(text).body:
-        about = ast.get_docstring(node) if isinstance(node, ast.ClassDef | ast.FunctionDef) else None
-        if since := re.match(r"Since (\d\d\.\d\d)", about or ""):
-            found[node.name] = since[1]
-    return found
-
-
-def test_the_checker_knows_the_same_names_parameters_and_releases() -> None:
-    """Otherwise `check` refuses what an editor offers, or an editor underlines what `check` accepts."""
-    mine = written()
-    modules = {"json", "np", "shared_memory", "struct"}  # which NVIDIA's file imports
-    assert releases() == names._SINCE
-    public = {name for name in mine if "." not in name and name[0] != "_"}
-    assert public == names._NAMES.union(names._SINCE) - modules
-    for owner, members in names._OF_CLASSES.items():
-        assert {*members.split()} == members_of(owner) - {"__init__"}, owner
-    for kind, owner in (
-        (Kind.REQUEST, "InferenceRequest"),
-        (Kind.TENSOR, "Tensor"),
-        (Kind.RESPONSE, "InferenceResponse"),
-        (Kind.RESPONSES, "_ResponseIterator"),
-        (Kind.SENDER, "_ResponseSender"),
-    ):
-        assert {*objects._METHODS[kind].split()} == {name for name in members_of(owner) if name[:2] != "__"}, owner
-    for owner, parameters in objects._KEYWORDS.items():
-        assert parameters == {name for name, _ in mine[f"{owner}.__init__"] or () if name}, owner
 
 
 GOOD = """import numpy as np

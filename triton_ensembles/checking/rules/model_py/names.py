@@ -15,39 +15,14 @@ from triton_ensembles.checking.python.source import UTILS, PythonFile, every_fil
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
 from triton_ensembles.ground.spelling import listed, nearest, only_near, suggestion
 from triton_ensembles.triton.backends import STUB_BRANCHES
+from triton_ensembles.triton.pb_utils import pb_utils
 from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "pyflakes; Python raises NameError when the line runs"
 GOOD = class_model()
-# python_backend, branches STUB_BRANCHES: triton_python_backend_utils.py and what pb_stub.cc adds to it.
-_NAMES = frozenset(
-    {"InferenceRequest", "InferenceResponse", "ModelConfig", "TRITONSERVER_REQUEST_FLAG_SEQUENCE_END",
-    "TRITONSERVER_REQUEST_FLAG_SEQUENCE_START", "TRITONSERVER_RESPONSE_COMPLETE_FINAL", "TRITON_STRING_TO_NUMPY",
-    "Tensor", "TritonError", "TritonModelException", "deserialize_bytes_tensor", "get_input_config_by_name",
-    "get_input_tensor_by_name", "get_output_config_by_name", "get_output_tensor_by_name", "json", "np",
-    "numpy_to_triton_type", "serialize_byte_tensor", "shared_memory", "struct", "triton_string_to_numpy",
-    "triton_to_numpy_type", "using_decoupled_model_transaction_policy"}
-)  # fmt: skip
-_SINCE = {
-    **dict.fromkeys(("Logger",), "22.09"),
-    **dict.fromkeys(("PreferredMemory", "TRITONSERVER_MEMORY_CPU", "TRITONSERVER_MEMORY_GPU"), "23.04"),
-    **dict.fromkeys(("MetricFamily",), "23.05"),
-    **dict.fromkeys(("get_model_dir", "is_model_ready", "load_model", "unload_model"), "23.07"),
-    **dict.fromkeys(("TRITONSERVER_REQUEST_RELEASE_ALL", "TRITONSERVER_REQUEST_RELEASE_RESCHEDULE"), "23.11"),
-}
-# The classes of pb_utils that have constants and static methods: dir() of them in 2.51.0.
-_OF_CLASSES = {
-    "Logger": "LogLevel INFO WARNING ERROR VERBOSE log log_info log_warn log_error log_verbose",
-    "MetricFamily": "COUNTER GAUGE HISTOGRAM Metric",
-    "TritonError": "ALREADY_EXISTS CANCELLED INTERNAL INVALID_ARG NOT_FOUND UNAVAILABLE UNKNOWN UNSUPPORTED "
-    "code message",
-}
-_DOTTED = frozenset(f"{owner}.{name}" for owner, names in _OF_CLASSES.items() for name in names.split())
-# Set by pb_stub.cc StubSetup after it has imported model.py (server issue #6535).
-_SET_LATER = frozenset(
-    {"InferenceRequest", "InferenceResponse", "Tensor", "TritonError", "TritonModelException"}
-    | {name for name in _SINCE if not name.startswith("TRITONSERVER_REQUEST")}
-)  # fmt: skip
+_WITH_CONSTANTS = ("Logger", "MetricFamily", "TritonError")  # classes of which static names are taken
+# Set by pb_stub.cc StubSetup after it has imported model.py (server issue #6535), as is what came in later releases.
+_SET_LATER = frozenset({"InferenceRequest", "InferenceResponse", "Tensor", "TritonError", "TritonModelException"})
 _USUAL_OF_LOGGER = {"warning": "log_warn", "warn": "log_warn", "debug": "log_verbose", "exception": "log_error"}
 _USUAL_OF_UTILS = {"get_model_config": 'json.loads(args["model_config"])'}
 _USUAL_MODULES = frozenset(
@@ -136,8 +111,12 @@ def _is_dynamic(file: PythonFile) -> bool:
     bad=class_model(EXECUTE.replace("pb_utils.Tensor", "pb_utils.OutputTensor")),
 )
 def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterator[Finding]:
-    image, is_fused = image_of(destination), destination.device == "fused"
-    imported = {file.path for file in model_files(model)}
+    if not model.is_python:
+        return
+    image, known = image_of(destination), pb_utils().since
+    dotted = {f"{owner}.{name}" for owner in _WITH_CONSTANTS for name in pb_utils().members[owner]}
+    late = {name for name, since in known.items() if since and not name.startswith("TRITONSERVER_REQUEST")} | _SET_LATER
+    imported = {file.path for file in model_files(model)} if destination.device != "fused" else set()
     for file in every_file(model):
         if file.module is None or is_guarded(file):
             continue
@@ -147,23 +126,20 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
             owner, _, last = name.rpartition(".")
             if when is When.PERHAPS or last in _OF_MODULES:
                 continue
-            if (owner or name) in _SET_LATER and not is_fused and file.path in imported and _runs_at_import(file, node):
+            if (owner or name) in late and file.path in imported and _runs_at_import(file, node):
                 early.setdefault(owner or name, node)
                 continue
-            since = _SINCE.get(name)
-            if name in _NAMES or name in _DOTTED:
+            since = "" if name in dotted else known.get(name)
+            if since == "" or (since and (not image or version(since) <= version(image.release))):
                 continue
             message = f"{UTILS} has no '{name}'"
-            if since:
-                if not image or version(since) <= version(image.release):
-                    continue
+            if since and image:
                 message = f"pb_utils has '{name}' since release {since}, and this image is {image.release}"
             usual = _USUAL_OF_LOGGER.get(last) if owner == "Logger" else _USUAL_OF_UTILS.get(name)
-            meant = f"{owner}.{usual}".strip(".") if usual else nearest(name, _DOTTED if owner else {*_NAMES, *_SINCE})
+            meant = f"{owner}.{usual}".strip(".") if usual else nearest(name, dotted if owner else known)
             cure = f"write {meant}" if meant else "the README of python_backend lists what it has"
             where = f"type object '{owner}'" if owner else f"module '{UTILS}'"
-            exact = None if owner else only_near(last, {*_NAMES, *_SINCE})
-            edits = file.renamed(node if isinstance(node, ast.Attribute) else None, last, exact)
+            edits = file.renamed(node, last, None if owner else only_near(last, known))
             effect = f"{when.effect}: {where} has no attribute '{last}'"
             yield Finding(file.place(node), message, effect, cure, edits=edits)
         if early:
@@ -187,7 +163,7 @@ def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:
             owner = file.full_name(node.value)
             if owner == UTILS and isinstance(node.value, ast.Name):
                 yield node, node.attr
-            elif owner.removeprefix(f"{UTILS}.") in _OF_CLASSES and owner.startswith(UTILS):
+            elif owner.removeprefix(f"{UTILS}.") in _WITH_CONSTANTS and owner.startswith(UTILS):
                 yield node, f"{owner.removeprefix(f'{UTILS}.')}.{node.attr}"
         elif isinstance(node, ast.ImportFrom) and node.module == UTILS and not node.level:
             yield from ((node, alias.name) for alias in node.names if alias.name != "*")

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from triton_ensembles.checking.python.examples import EXECUTE, class_model
 from triton_ensembles.checking.python.expected import is_expected, is_guarded
@@ -12,28 +13,23 @@ from triton_ensembles.checking.python.source import UTILS, PythonFile, every_fil
 from triton_ensembles.checking.rule import Destination, Finding, Model, Severity, rule
 from triton_ensembles.ground.spelling import listed, nearest, suggestion
 from triton_ensembles.triton.backends import STUB_BRANCHES
+from triton_ensembles.triton.pb_utils import pb_utils
 from triton_ensembles.triton.releases import image_of, version
 
 GOOD = class_model()
 _INCOMPATIBLE = "TypeError: incompatible constructor arguments"
-_KEYWORDS: dict[str, frozenset[str]] = {
-    "Tensor": frozenset(),
-    "InferenceResponse": frozenset({"output_tensors", "error", "parameters"}),
-    "TritonError": frozenset({"message", "code"}),
-    "InferenceRequest": frozenset(
-        {"request_id", "correlation_id", "inputs", "requested_output_names", "model_name", "model_version", "flags"}
-        | {"timeout", "preferred_memory", "trace", "parameters"}
-    ),
-}
+_CALLED = ("Tensor", "InferenceResponse", "TritonError", "InferenceRequest")
 _PARAMETERS_OF_RESPONSES = (25, 2)
+# Where the stub package has the methods of a kind, and those of other kinds.
+_CLASSES = {
+    Kind.REQUEST: "InferenceRequest",
+    Kind.TENSOR: "Tensor",
+    Kind.RESPONSE: "InferenceResponse",
+    Kind.RESPONSES: "_ResponseIterator",
+    Kind.SENDER: "_ResponseSender",
+}
 _METHODS = {
-    Kind.REQUEST: "inputs request_id correlation_id requested_output_names parameters flags set_flags timeout trace "
-    "set_release_flags is_cancelled exec async_exec get_response_sender",
-    Kind.TENSOR: "name as_numpy shape triton_dtype is_cpu to_dlpack from_dlpack",
-    Kind.RESPONSE: "output_tensors has_error error parameters",
-    Kind.RESPONSES: "cancel",
     Kind.COROUTINE: "send throw close cr_await cr_code cr_frame cr_origin cr_running cr_suspended",
-    Kind.SENDER: "send is_cancelled",
     # The attributes of numpy's arrays, of numpy 1 and 2.
     Kind.ARRAY: "T all any argmax argmin argpartition argsort astype base byteswap choose clip compress conj "
     "conjugate copy ctypes cumprod cumsum data device diagonal dot dtype dump dumps fill flags flat "
@@ -43,7 +39,6 @@ _METHODS = {
     "transpose var view",
     Kind.LIST: " ".join(dir(list)),
 }
-_KNOWN = {kind: frozenset(names.split()) for kind, names in _METHODS.items()}
 _CURES = {
     Kind.RESPONSES: "read them in a loop: for response in ….exec(decoupled=True):",
     Kind.COROUTINE: "write await before async_exec()",
@@ -71,8 +66,10 @@ _USUAL: dict[tuple[Kind, str], str] = {
 )
 def model_py_call_arguments(model: Model, destination: Destination) -> Iterator[Finding]:
     """Yield a warning where the call may never run."""
+    if not model.is_python:
+        return
     image = image_of(destination)
-    keywords = dict(_KEYWORDS)
+    keywords = {name: pb_utils().keywords[name] for name in _CALLED}
     if image and version(image.release) < _PARAMETERS_OF_RESPONSES:
         keywords["InferenceResponse"] -= {"parameters"}
     for file, node, misuse in _misuses(model, lambda file, node: _misused_class(file, node, keywords)):
@@ -155,18 +152,27 @@ def _misused_object(file: PythonFile, node: ast.AST) -> Misuse | None:
     return None
 
 
+@cache
+def _names_of(kind: Kind) -> frozenset[str]:
+    """Return the methods and attributes of a kind of object, none where they are not known."""
+    if kind in _CLASSES:
+        return pb_utils().members[_CLASSES[kind]]
+    return frozenset(_METHODS.get(kind, "").split())
+
+
 def _misused(file: PythonFile, node: ast.Attribute) -> Misuse | None:
     kind = kind_of(file, node.value)
-    if kind is None or kind not in _KNOWN:
+    known = _names_of(kind) if kind else frozenset()
+    if kind is None or not known:
         return None
-    if node.attr in _KNOWN[kind]:
+    if node.attr in known:
         parent = file.scopes.parents.get(node)
         is_asked = isinstance(parent, ast.BoolOp | ast.UnaryOp | ast.Assert) or getattr(parent, "test", None) is node
         if kind not in _OF_TRITON or not is_asked:
             return None
         error = f"{node.attr} is always true"
         return Misuse(f"{node.attr} is a method, and nothing calls it here", error, f"write {node.attr}()")
-    near = nearest(node.attr, _KNOWN[kind])
+    near = nearest(node.attr, known)
     meant = _USUAL.get((kind, node.attr)) or near
-    cure = _CURES.get(kind) or (f"write {meant}" if meant else f"it has {', '.join(sorted(_KNOWN[kind]))}")
+    cure = _CURES.get(kind) or (f"write {meant}" if meant else f"it has {', '.join(sorted(known))}")
     return Misuse(f"{kind} has no '{node.attr}'", f"AttributeError: object has no attribute '{node.attr}'", cure)
