@@ -44,10 +44,10 @@ class ServerCommand:
 class ServerOptions(TypedDict, total=False):
     """The arguments of :class:`ServerProcess`."""
 
-    ports: Ports | None
-    log: Path | None
-    append_log: bool
-    python: str
-    ready_seconds: float
-    progress: Callable[[float], None] | None
-    home: Installation | None
+    ports: Ports | None  # where to listen; by default free ports, which are reserved until ``stop``
+    log: Path | None  # the file for the server's log; by default a temporary one, which ``stop`` removes
+    append_log: bool  # keep what is in the log
+    python: str  # the minor version of the stubs' Python, such as "3.10"; by default, and for "", that of the server
+    ready_seconds: float  # how long starting may take, loading of models included; by default 300
+    progress: Callable[[float], None] | None  # called every five seconds of loading with the seconds so far
+    home: Installation | None  # the Triton that is started; by default the one that ``setup`` has installed

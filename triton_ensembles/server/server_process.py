@@ -8,20 +8,19 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Self, Unpack
 
 from triton_ensembles.ground import processes
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.runtime.backends import PACKAGES
 from triton_ensembles.server.ended_stubs import EndedStubs
-from triton_ensembles.server.home import Installation, find_home
+from triton_ensembles.server.home import find_home
 from triton_ensembles.server.leftovers import MARK, Leftovers, end_marked
 from triton_ensembles.server.ports import LOOPBACK, Ports
 from triton_ensembles.server.sagemaker_socket import NAME as SAGEMAKER_SOCKET
 from triton_ensembles.server.secret import Secret
-from triton_ensembles.server.server_command import Reach, ServerCommand
+from triton_ensembles.server.server_command import Reach, ServerCommand, ServerOptions
 from triton_ensembles.server.sockets import UNIX, answers, socket_folder
 from triton_ensembles.server.stubs import prepare_stubs
 from triton_ensembles.triton import log as server_log
@@ -42,15 +41,6 @@ class BusyAbortError(EnsembleError):
 class ServerProcess:
     """Base class of servers, which set their ``command``; a context manager.
 
-    Args:
-        ports: where to listen; by default free ports, which are reserved until ``stop``.
-        log: the file for the server's log; by default a temporary one, which ``stop`` removes.
-        append_log: keep what is in the log.
-        python: the minor version of the stubs' Python, such as "3.10"; "" is the one that runs this.
-        ready_seconds: how long starting may take, loading of models included.
-        progress: called every five seconds of loading with the seconds so far.
-        home: the Triton that is started; by default the one that ``setup`` has installed.
-
     A busy port, a missing binary or Python, or a server that does not start (with its reason) raises EnsembleError.
     """
 
@@ -64,19 +54,10 @@ class ServerProcess:
     metrics_on = True
     """True if the server publishes metrics."""
 
-    def __init__(
-        self,
-        ports: Ports | None = None,
-        log: Path | None = None,
-        append_log: bool = False,
-        python: str = "",
-        ready_seconds: float = 300,
-        progress: Callable[[float], None] | None = None,
-        home: Installation | None = None,
-    ) -> None:
-        self._home = home
+    def __init__(self, **options: Unpack[ServerOptions]) -> None:
+        self._home = options.get("home")
         self._resources = contextlib.ExitStack()
-        self.ports = ports or self._resources.enter_context(Ports.reserved())
+        self.ports = options.get("ports") or self._resources.enter_context(Ports.reserved())
         self._leftovers = Leftovers(os.getpid(), self.ports.metrics)
         # Of a server in a container on this machine: whoever ends the container finds all of its processes by one mark.
         self._mark = os.environ.get(MARK, self._leftovers.shared_memory)
@@ -84,14 +65,14 @@ class ServerProcess:
         # Of its sockets, and where it runs: the stub's sys.path begins with '', which must not be the user's folder.
         self._folder = socket_folder(self._leftovers.folders)
         self._remove_folder = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self.log = log or self._folder / "log"
+        self.log = options.get("log") or self._folder / "log"
         self.written_log = self.log  # as it is read, also when its path has been removed; see launch()
-        self._append_log = append_log
-        self.python = python or (home.python if home else server_python())
+        self._append_log = options.get("append_log", False)
+        self.python = options.get("python") or (self._home.python if self._home else server_python())
         self._log_start = 0
         self._launches = 0
-        self._ready_seconds = ready_seconds
-        self._progress = progress
+        self._ready_seconds = options.get("ready_seconds", 300.0)
+        self._progress = options.get("progress")
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Lock()
         self.known_as: dict[str, str] = {}  # folders in its words, by the names that people know them by
@@ -169,8 +150,6 @@ class ServerProcess:
         backends, variables = prepare_stubs(home, self.python)
         if self.command.contained:
             processes.hide_environment()
-        names = os.environ.keys() & _OF_A_CONTAINER if self.command.contained else os.environ.keys()
-        inherited = {name: os.environ[name] for name in names if not name.startswith("PYTHON") and name != PACKAGES}
         self.ports.refuse_busy(self.port_names)
         for name in self.sockets:  # of an earlier launch
             Path(self._url(name).removeprefix(UNIX)).unlink(missing_ok=True)
@@ -182,7 +161,6 @@ class ServerProcess:
             f"--exit-timeout-secs={EXIT_SECONDS}",
             *self.command.arguments,
         ]
-        mark = {MARK: self._mark}
         with processes.uninterrupted(), self.log.open("ab" if self._append_log else "wb") as output:
             # Read by this descriptor as long as this object lives: people remove logs, and the server writes on.
             kept = os.dup(output.fileno())
@@ -196,11 +174,16 @@ class ServerProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env={**inherited, **variables, **self.command.environment, **mark},
+                env={**self._inherited(), **variables, **self.command.environment, MARK: self._mark},
                 cwd=self._folder,
                 start_new_session=True,  # so that Ctrl-C reaches only this process, which stops the server
                 preexec_fn=processes.die_with_parent(adopt=True),
             )
+
+    def _inherited(self) -> dict[str, str]:
+        """Return what it gets of this process's environment."""
+        names = os.environ.keys() & _OF_A_CONTAINER if self.command.contained else os.environ.keys()
+        return {name: os.environ[name] for name in names if not name.startswith("PYTHON") and name != PACKAGES}
 
     def wait_until_ready(self) -> None:
         """Wait until the launched server is ready; from any thread. A server that fails to start is stopped.
