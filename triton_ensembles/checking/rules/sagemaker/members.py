@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from triton_ensembles.archive.tar import unsafe_because
 from triton_ensembles.archive.tree import Entry, Kind, join
 from triton_ensembles.checking.packages import packages_in
-from triton_ensembles.checking.rule import Destination, Finding, Repository, Severity, note, rule, warning
+from triton_ensembles.checking.rule import Destination, Finding, Repository, note, rule, warning
 from triton_ensembles.checking.sagemaker import is_packed
 from triton_ensembles.sagemaker.contract import LONGEST_TARGET_MODEL, TARGET_MODEL
 
@@ -15,15 +14,14 @@ _EXTRACTION = "SageMaker does not unpack it: Failed to extract model data archiv
 _SHOWN = 8  # findings of one kind in one archive; the last one gives the number of the others
 
 
-def _forbidden(
-    id: str, title: str, source: str, kind: Kind, message: str, effect: str, cure: str, **about: Any
-) -> None:
-    @rule(title, id=id, source=source, **about)
-    def find(repository: Repository, destination: Destination) -> Iterator[Finding]:
-        if is_packed(repository, destination):
-            entries = [entry for entry in repository.tree.members if entry.kind is kind]
-            texts = [message.format(name=entry.written[:200], target=entry.target[:200]) for entry in entries]
-            yield from _first(repository, entries, texts, effect, cure)
+def _of_kind(
+    repository: Repository, destination: Destination, kind: Kind, message: str, effect: str, cure: str
+) -> Iterator[Finding]:
+    """Find the members of a kind; ``message`` has a place for the name of one, and for the target of a link."""
+    if is_packed(repository, destination):
+        entries = [entry for entry in repository.tree.members if entry.kind is kind]
+        texts = [message.format(name=entry.written[:200], target=entry.target[:200]) for entry in entries]
+        yield from _first(repository, entries, texts, effect, cure)
 
 
 def _first(repository: Repository, entries: list[Entry], texts: list[str], effect: str, cure: str) -> Iterator[Finding]:
@@ -32,34 +30,38 @@ def _first(repository: Repository, entries: list[Entry], texts: list[str], effec
         yield Finding(repository.place(entry.path or entry.written[:200]), text + more, effect, cure)
 
 
-_forbidden(
-    "sagemaker-symbolic-link",
+@rule(
     "An archive has no symbolic links",
-    'AWS re:Post, quoted in mantiumai/aws-sagemaker-gptj-deepspeed-blog #5: "Failed to extract model data archive"',
-    Kind.SYMLINK,
-    "'{name}' is a symbolic link to '{target}'",
-    f"{_EXTRACTION}; SageMaker's front end also skips links when it looks for models",
-    "pack what the link points to: tar -h (--dereference)",
+    source='AWS re:Post, quoted in mantiumai/aws-sagemaker-gptj-deepspeed-blog #5: "Failed to extract model data '
+    'archive"',
 )
-_forbidden(
-    "sagemaker-hard-link",
+def sagemaker_symbolic_link(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    message = "'{name}' is a symbolic link to '{target}'"
+    effect = f"{_EXTRACTION}; SageMaker's front end also skips links when it looks for models"
+    cure = "pack what the link points to: tar -h (--dereference)"
+    return _of_kind(repository, destination, Kind.SYMLINK, message, effect, cure)
+
+
+@warning(
     "An archive has no hard links",
-    "AWS names only symbolic links; what its unpacker does with hard links is unknown",
-    Kind.HARDLINK,
-    "'{name}' is a hard link to '{target}'",
-    "whether SageMaker unpacks hard links is not documented; it refuses symbolic ones",
-    "store the file itself: tar --hard-dereference",
-    severity=Severity.WARNING,
+    source="AWS names only symbolic links; what its unpacker does with hard links is unknown",
 )
-_forbidden(
-    "sagemaker-device",
+def sagemaker_hard_link(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    message = "'{name}' is a hard link to '{target}'"
+    effect = "whether SageMaker unpacks hard links is not documented; it refuses symbolic ones"
+    return _of_kind(
+        repository, destination, Kind.HARDLINK, message, effect, "store the file itself: tar --hard-dereference"
+    )
+
+
+@rule(
     "An archive has only files and folders",
-    "AWS's unpacker is not public; unpackers of untrusted input do not create devices",
-    Kind.OTHER,
-    "'{name}' is a device, a pipe or something else that is not a file",
-    f"{_EXTRACTION}, or silently drops it",
-    "remove it from the archive",
+    source="AWS's unpacker is not public; unpackers of untrusted input do not create devices",
 )
+def sagemaker_device(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    message = "'{name}' is a device, a pipe or something else that is not a file"
+    effect = f"{_EXTRACTION}, or silently drops it"
+    return _of_kind(repository, destination, Kind.OTHER, message, effect, "remove it from the archive")
 
 
 @rule("No name in an archive is absolute or has .. in it", source="GNU tar and tarfile refuse or rewrite such names")
