@@ -28,7 +28,7 @@ from triton_ensembles.building.packed.staging import place, stage
 from triton_ensembles.building.planned.fusion import fuse
 from triton_ensembles.building.planned.model_selection import with_needs
 from triton_ensembles.building.planned.plan import BuildPlan, plan_build
-from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.building.planned.refusal import refuse_faults, warnings_of
 from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import file_digest, locked, read_json, remove, write_file
@@ -90,10 +90,10 @@ def ask_sources(request: BuildRequest, sources: Sources, progress: Progress) -> 
 
 def _build_recipe(request: BuildRequest, progress: Progress, sources: Sources | None) -> Built:
     message = f"{request.name} has faults, so nothing was built"
-    heard = progress if request.origin else None  # of an ensemble of the project, check prints the warnings
-    refuse_faults(
-        request.folder, request.destination, message, request.origin, progress=heard, written_for=request.written_for
-    )
+    known_as = {request.folder: request.origin, **request.written_for} if request.origin else {}
+    report = refuse_faults(request.folder, request.destination, message, known_as)
+    for line in warnings_of(report) if request.origin else ():  # of an ensemble of the project, check prints them
+        progress(line)
     plan = _planned(request)
     inputs = digest_of_inputs(plan, request.engines_from)
     if built := _unchanged(request, inputs):
@@ -221,7 +221,7 @@ def _write_archive(request: BuildRequest, parts: _Parts, progress: Progress) -> 
         new = packed / archive.name  # under its final name, which is checked as well
         packing = write_archive(staged, new, earlier=_earlier(archive, request.state), progress=progress)
         message = f"the archive of {shown(request.origin or request.folder)} has faults, so it was not written"
-        refuse_faults(new, request.destination, message, request.shown_as)
+        refuse_faults(new, request.destination, message, {new: request.shown_as})
         if request.proof is not Proof.NONE:
             prove(request, new, parts.python, parts.written, progress)
         new.replace(archive)

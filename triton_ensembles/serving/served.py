@@ -25,7 +25,7 @@ from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.made.declared_packages import other_numpy
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.planned.refusal import refuse_faults
+from triton_ensembles.building.planned.refusal import refuse_faults, warnings_of
 from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.checking.built_for import manifest
 from triton_ensembles.checking.environments import environment_of, has_stub
@@ -110,12 +110,14 @@ def served(
     if image:
         destination = replace(destination, image=image)
     python = cpu(image).python
-    refuse_faults(path, destination, message, repositories=repositories, progress=progress)
+    for line in warnings_of(refuse_faults(path, destination, message, repositories=repositories)):
+        progress(line)
     refuse_missing(repositories, server, python)
     laid = laid_out(path, repositories, scratch, progress, server, python)
     if laid.refresh:  # now that the packages are there; the links to them are no fault, as none are packed
         linked = replace(destination, single=None)
-        refuse_faults(laid.repository, linked, message, path.parent if repositories[0].is_one_model else path)
+        written = path.parent if repositories[0].is_one_model else path
+        refuse_faults(laid.repository, linked, message, {laid.repository: written})
     return replace(laid, name=name if path.is_dir() else laid.name, server=server, destination=destination)
 
 

@@ -5,13 +5,15 @@ import contextlib
 import http.client
 import json
 import tempfile
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from triton_ensembles.building.planned.refusal import refuse_faults
 from triton_ensembles.building.request import BuildRequest, Proof
+from triton_ensembles.checking.fault import Fault
 from triton_ensembles.checking.probe import Probe
+from triton_ensembles.checking.repository import Repository
 from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.checking.single_model import named_in
 from triton_ensembles.ground.errors import EnsembleError, shown
@@ -49,42 +51,39 @@ def prove(request: BuildRequest, archive: Path, python: str, written: Mapping[st
         except ExtractionError as error:
             raise EnsembleError(f"the archive cannot be unpacked: {error}", path=shown_as) from error
         destination = Destination(image=request.destination.image, single=single)
-        alone: Mapping[str, str] | None = None
-        if single:
-            (repository,) = find_repositories(archive)
-            alone = named_in({}, repository, destination)
-        _load(request, archive, empty, model, alone, python, progress)
+        alone = named_in({}, next(find_repositories(archive)), destination) if single else None
+        start = partial(SageMakerServer, model if single else empty, alone, log=request.log, python=python)
+        _load(request, archive.name, model, start, progress)
         if request.proof is Proof.ANSWERS:
             completes = request.implied is not None and not request.implied.is_complete
-            repository = replace(next(find_repositories(archive)), shown=shown(shown_as))
-            models = {known.folder: known for known in repository.models_read}
-            prober = Prober(model, models, python, completes, _LOAD_SECONDS, progress, written)
+
+            def run(repositories: Sequence[Repository], _faults: Sequence[Fault]) -> list[Probe]:
+                (repository,) = repositories
+                models = {known.folder: known for known in repository.models_read}
+                prober = Prober(model, models, python, completes, _LOAD_SECONDS, progress, written)
+                return [Probe(repository, prober.run())]
+
             message = f"the models do not answer as they should, so {shown(shown_as)} was not put there"
-            refuse_faults(
-                archive, destination, message, None, [repository], lambda *_: [Probe(repository, prober.run())]
-            )
+            refuse_faults(archive, destination, message, {archive: shown_as}, run=run)
 
 
 def _load(
-    request: BuildRequest,
-    archive: Path,
-    empty: Path,
-    model: Path,
-    alone: Mapping[str, str] | None,
-    python: str,
-    progress: Progress,
+    request: BuildRequest, name: str, model: Path, start: Callable[[], SageMakerServer], progress: Progress
 ) -> None:
+    """Load the archive called ``name``, which is unpacked into ``model``: by the start of a single-model server, or by
+    a request to another."""
+    single = request.destination.single
     for _ in range(_TRIES):
         try:
-            with SageMakerServer(model if alone else empty, alone, log=request.log, python=python) as server:
-                reasons, ended = ([], False) if alone else _reasons(server, archive.name, model)
+            with start() as server:
+                reasons, ended = ([], False) if single else _reasons(server, name, model)
         except EnsembleError as error:
-            if not alone:
+            if not single:
                 raise
             reasons, ended = [error.message], False
         if not ended:
             break
-        progress(f"the server ended while it loaded {archive.name}; trying once more")
+        progress(f"the server ended while it loaded {name}; trying once more")
     if reasons:
         # Named as in the archive, not by the folder that they were unpacked into.
         reasons = [reason.replace(f"{model}::", "").replace(f"{model}/", "") for reason in reasons]
