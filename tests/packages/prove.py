@@ -22,9 +22,10 @@ from tests.files import write_files
 from tests.running import client_of
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.request import Proof
+from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import read_json, write_file
+from triton_ensembles.project.declared import Asked
 from triton_ensembles.serving.served import served, server_of
 from triton_ensembles.starter.implied import implied
 from triton_ensembles.triton.targets import CPU, fused
@@ -86,9 +87,9 @@ def prove(package: Package, form: str, image: str, folder: Path) -> tuple[float,
     write_files(folder, files)
     places, scratch = Places.of(folder), folder / "scratch"
     target = fused(image) if form == "fused" else CPU
-    request = implied(folder / "models", target, places, Proof.ANSWERS, scratch, lambda _: None, image=image)
-    archive = build(request, lambda _: None).archive
-    found = served(archive, scratch, image=image)
+    request, asked = BuildRequest(folder / "models", target, places, proof=Proof.ANSWERS), Asked(image=image)
+    archive = build(implied(request, scratch, lambda _: None, asked), lambda _: None).archive
+    found = served(archive, scratch, asked=asked)
     with client_of(server_of([found])) as client:
         given = http.InferInput("X", [1, 1], "FP32").set_data_from_numpy(np.zeros((1, 1), np.float32))
         seconds = client.infer(found.tops[0], [given]).as_numpy("SECONDS")

@@ -14,7 +14,7 @@ from tests.running import client_of
 from tests.wheels import add_wheel
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.request import Proof
+from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.declared import Asked
 from triton_ensembles.server.bare_python import bare_python
@@ -122,7 +122,7 @@ def test_an_error_of_a_fused_build_names_the_file_of_the_user(models: Path, tmp_
     declare(models, "ninefold", "factor==4.0")
     places = Places(tmp_path, tmp_path / "build", tmp_path / "dist")
     (scratch := tmp_path / "scratch").mkdir()
-    request = implied(models, fused(), places, Proof.NONE, scratch, print)
+    request = implied(BuildRequest(models, fused(), places), scratch, print)
     with pytest.raises(EnsembleError, match=r"no wheel brings factor==4\.0") as refused:
         build(request, print)
     assert refused.value.path == models / "requirements.txt"
@@ -133,7 +133,7 @@ def test_two_versions_for_a_fused_build_are_named_by_the_file_of_the_user(models
     declare(models / "first", "ninefold", "factor==2.0")
     declare(models / "second", "factor==3.0")
     (scratch := tmp_path / "scratch").mkdir()
-    request = implied(models, fused(), Places(tmp_path, tmp_path, tmp_path / "dist"), Proof.NONE, scratch, print)
+    request = implied(BuildRequest(models, fused(), Places(tmp_path, tmp_path, tmp_path / "dist")), scratch, print)
     with pytest.raises(EnsembleError) as refused:
         build(request, print)
     assert f"{shown(models)}/second/requirements.txt: error[fused-environments]: second needs" in str(refused.value)
@@ -142,7 +142,7 @@ def test_two_versions_for_a_fused_build_are_named_by_the_file_of_the_user(models
 def test_a_fused_build_takes_packages_that_the_command_line_alone_names(models: Path, tmp_path: Path) -> None:
     asked = Asked((), ("ninefold", "factor"))
     places = Places(tmp_path, tmp_path, tmp_path / "dist")
-    assert implied(models, fused(), places, Proof.NONE, tmp_path / "scratch", print, asked).name == "models"
+    assert implied(BuildRequest(models, fused(), places), tmp_path / "scratch", print, asked).name == "models"
 
 
 def test_a_library_of_the_system_is_named_before_a_fused_archive_is_packed(
@@ -155,7 +155,7 @@ def test_a_library_of_the_system_is_named_before_a_fused_archive_is_packed(
     (scratch := tmp_path / "scratch").mkdir()
     said = list[str]()
     places = Places(tmp_path, tmp_path / "build", tmp_path / "dist")
-    request = implied(models, fused(), places, Proof.LOADS, scratch, print)
+    request = implied(BuildRequest(models, fused(), places, proof=Proof.LOADS), scratch, print)
     with pytest.raises(EnsembleError, match=r"factor is installed, and .*; it needs libGL\.so\.1") as refused:
         build(request, said.append)
     assert (refused.value.path, refused.value.line) == (models / "second" / "1" / "model.py", 1)

@@ -1,14 +1,47 @@
 """``build``: ensembles into dist/."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from triton_ensembles.building.places import Weights
-from triton_ensembles.building.request import Proof
+from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.commands.common import options, output
 from triton_ensembles.commands.common.arguments import argument, chosen
+
+
+@dataclass(frozen=True)
+class Making:
+    """How archives are made and proven: the values of --engines-from, --prove, --model and --locked."""
+
+    engines_from: Path | None = options.option(
+        "--engines-from", type=options.FOLDER, help="gpu: TensorRT plans that the scripts of `engines` built."
+    )
+    prove: bool = options.option(
+        "--prove",
+        is_flag=True,
+        help="cpu, fused: load each archive once in the server on this machine, and send each of its models a request, "
+        "as check --run does; one that fails is not put into dist/. One that was proven and is unchanged is not loaded "
+        "again.",
+    )
+    model: str = options.option(
+        "--model", metavar="MODEL", default="", help="PATH: the ensemble or model to build, of several."
+    )
+    locked: bool = options.option(
+        "--locked", is_flag=True, help="For CI: refuse to write or renew the locks of the environments."
+    )
+
+    def of(self, request: BuildRequest) -> BuildRequest:
+        """Return the request for an ensemble, made so. Raises :class:`click.UsageError`: that is not for its target."""
+        if self.model:
+            raise click.UsageError("--model is for a PATH")
+        if self.engines_from and request.target.name != "gpu":
+            raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
+        if self.prove and request.target.name == "gpu":
+            raise click.UsageError("--prove is for the server on this machine, which has no GPU: use NVIDIA's image")
+        proof = Proof.ANSWERS if self.prove else Proof.NONE
+        return replace(request, engines_from=self.engines_from, proof=proof, keep_locks=self.locked)
 
 
 @click.command()
@@ -18,24 +51,9 @@ from triton_ensembles.commands.common.arguments import argument, chosen
 @options.single
 @output.quiet
 @output.json_format
-@click.option("--engines-from", type=options.FOLDER, help="gpu: TensorRT plans that the scripts of `engines` built.")
-@click.option(
-    "--prove",
-    is_flag=True,
-    help="cpu, fused: load each archive once in the server on this machine, and send each of its models a request, as "
-    "check --run does; one that fails is not put into dist/. One that was proven and is unchanged is not loaded again.",
-)
-@click.option("--model", metavar="MODEL", default="", help="PATH: the ensemble or model to build, of several.")
-@click.option("--locked", is_flag=True, help="For CI: refuse to write or renew the locks of the environments.")
+@options.group("making", Making)
 def build(
-    names: tuple[str, ...],
-    weights: Weights,
-    chosen_target: options.BuildTarget,
-    single: bool,
-    engines_from: Path | None,
-    prove: bool,
-    model: str,
-    locked: bool,
+    names: tuple[str, ...], weights: Weights, chosen_target: options.BuildTarget, single: bool, making: Making
 ) -> None:
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
 
@@ -63,20 +81,14 @@ def build(
     --format json: {"archives": [{name, archive, size, sha256, weights, changed}],
                     "failed": [{name, error}]}
     """
-    from triton_ensembles.commands.common.builds import build_all, pack_all  # all that a build needs, which no Tab does
+    from triton_ensembles.commands.common import builds  # all that a build needs, which no Tab does
 
     selected = chosen(names, fuses=chosen_target.target == "fused")
-    made_for = replace(chosen_target.built(), single=single)
+    target = replace(chosen_target.built(), single=single)
     if selected.paths:
         if selected.ensembles:
             raise click.UsageError(f"build ensembles and paths apart: {selected.ensembles[0]} is an ensemble")
-        pack_all(selected, made_for, Proof.ANSWERS if prove else Proof.LOADS, model)
+        builds.pack_all(selected, target, Proof.ANSWERS if making.prove else Proof.LOADS, making.model)
         return
-    if model:
-        raise click.UsageError("--model is for a PATH")
-    if engines_from and chosen_target.target != "gpu":
-        raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
-    if prove and chosen_target.target == "gpu":
-        raise click.UsageError("--prove is for the server on this machine, which has no GPU: use NVIDIA's image")
-    proof = Proof.ANSWERS if prove else Proof.NONE
-    build_all(selected.ensembles, weights, made_for, engines_from, proof=proof, keep_locks=locked, is_result=True)
+    requests = builds.requests_for(selected.ensembles, weights, target)
+    builds.build_all([making.of(request) for request in requests], is_result=True)

@@ -6,7 +6,7 @@ from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.building.places import Weights
 from triton_ensembles.commands.common import options, output
-from triton_ensembles.commands.common.builds import build_all, server_for
+from triton_ensembles.commands.common.builds import build_all, requests_for, server_for
 from triton_ensembles.commands.common.output import warn_of_random_weights
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.examples.answer import answer_lines
@@ -25,7 +25,7 @@ from triton_ensembles.serving.served import of_built
 @output.quiet
 def demo(names: tuple[str, ...], weights: Weights, chosen_target: options.BuildTarget) -> None:
     """Build, serve on free ports, send the example requests of each ensemble, print the answers, stop."""
-    built = build_all(names, weights, chosen_target.served_here())
+    built = build_all(requests_for(names, weights, chosen_target.served_here()))
     ensembles = options.current_places().ensembles
     examples = {ensemble.name: read_examples(ensembles / ensemble.name) for ensemble in built}
     with (

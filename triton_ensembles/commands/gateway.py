@@ -11,7 +11,7 @@ from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.packed.gateway_repository import NAME, ensembles_of, stage_gateway
 from triton_ensembles.building.places import Weights
 from triton_ensembles.commands.common import options, output
-from triton_ensembles.commands.common.builds import build_all
+from triton_ensembles.commands.common.builds import build_all, requests_for
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.host.gateway.models_toml import Table, read_table
 from triton_ensembles.project.recipe.places import find_ensembles
@@ -42,7 +42,7 @@ def gateway(weights: Weights, chosen_target: options.BuildTarget, port: int, arc
     names = ensembles_of(table, [ensemble.name for ensemble in find_ensembles(places.ensembles)], table_path, built_for)
     if not archive:
         Ports(sagemaker=port).refuse_busy(["sagemaker"])  # before the build, which may take long
-    built = build_all(tuple(names), weights, built_for)
+    built = build_all(requests_for(names, weights, built_for))
     folder = stage_gateway(built, table, table_path, places, built_for)
     if archive:
         written = places.archive(built_for.name, NAME)

@@ -10,7 +10,7 @@ from triton_ensembles.building.built import choose
 from triton_ensembles.building.places import Weights
 from triton_ensembles.commands.common import option_values, options, request_options
 from triton_ensembles.commands.common import output as output_of
-from triton_ensembles.commands.common.builds import build_all, timed_progress
+from triton_ensembles.commands.common.builds import build_all, requests_for, timed_progress
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.files import write_file
 from triton_ensembles.measuring.perf.sweep import Load
@@ -99,7 +99,7 @@ def tune(
     subject = read_subject(folder, served, places, goal, limits.keep)
     if write:
         subject.files.refuse_unwritable()
-    (built,) = build_all((name,), weights, served)
+    (built,) = build_all(requests_for([name], weights, served))
     report = search(subject, built, weights, limits, load=load, progress=timed_progress(name))
     output = output or places.reports / "tune" / (served.name if served.fuses else "")
     file = output / f"{name}.json"

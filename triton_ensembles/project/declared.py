@@ -26,10 +26,17 @@ _PYPROJECT = "pyproject.toml"
 
 @dataclass(frozen=True)
 class Asked:
-    """The packages that a command line names: these files instead of those that are found, and these besides."""
+    """The part of a command line that is about Python steps.
+
+    Attributes:
+        requirements: the files of their packages, instead of those that are found.
+        packages: those that they need besides.
+        image: the release of Triton whose Python they run under; "" for that of the server.
+    """
 
     requirements: tuple[Path, ...] = ()
     packages: tuple[str, ...] = ()
+    image: str = ""
 
     def of(self, found: Declared | None) -> Declared | None:
         """Return the declaration of a step for which ``found`` was declared."""

@@ -53,7 +53,7 @@ from triton_ensembles.serving.packages_beside import put_beside, without_version
 from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.model_config import CONFIG, config_of
 from triton_ensembles.triton.requirements import Declared
-from triton_ensembles.triton.targets import CPU, Target, cpu, fused, target_of
+from triton_ensembles.triton.targets import CPU, Target, cpu, fused
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
 
@@ -79,7 +79,6 @@ def served(
     progress: Progress = lambda _: None,
     single: SingleModel | None = None,
     server: Installation | None = None,
-    image: str = "",
     asked: Asked = NOTHING,
 ) -> Served:
     """The repository that ``path`` stands for.
@@ -89,8 +88,7 @@ def served(
         progress: is told what takes long.
         single: what ``check`` is told of a single-model endpoint, where it will be on one.
         server: the Triton that will serve it, where it is not the one that ``setup`` has installed.
-        image: the release of Triton whose Python the steps without an environment run under; "" for the server's.
-        asked: the packages of its Python steps that the command line names.
+        asked: what the command line names for its Python steps without an environment.
 
     Raises:
         EnsembleError: there is no model, the archive cannot be unpacked, packages cannot be installed, or ``check``
@@ -100,24 +98,20 @@ def served(
         raise UsageError("there is no such file or folder", path=path)
     name, path = name_of(path), repository_at(path)
     if (path / RECIPE).is_file():
-        target = target_of("cpu", image) if (image := image_of_server(server)) else None
+        target = cpu(image) if (image := image_of_server(server)) else None
         return of_built(built_of(path, progress, target, single=single is not None), path, server)
-    repositories = [  # once: there may be a hundred thousand files
-        replace(each, asked=asked.of, is_laid_out=path.is_dir()) for each in find_repositories(path)
-    ]
+    found = find_repositories(path)  # once: there may be a hundred thousand files
+    repositories = [replace(each, asked=asked.of, is_laid_out=path.is_dir()) for each in found]
     message = f"this cannot be served, because check finds faults in {shown(path)}"
-    destination = replace(here(server), single=single)
-    if image:
-        destination = replace(destination, image=image)
-    python = cpu(image).python
+    destination = replace(here(server, asked.image), single=single)
+    python = cpu(asked.image).python
     for line in warnings_of(refuse_faults(path, destination, message, repositories=repositories)):
         progress(line)
     refuse_missing(repositories, server, python)
     laid = laid_out(path, repositories, scratch, progress, server, python)
     if laid.refresh:  # now that the packages are there; the links to them are no fault, as none are packed
-        linked = replace(destination, single=None)
         written = path.parent if repositories[0].is_one_model else path
-        refuse_faults(laid.repository, linked, message, {laid.repository: written})
+        refuse_faults(laid.repository, replace(destination, single=None), message, {laid.repository: written})
     return replace(laid, name=name if path.is_dir() else laid.name, server=server, destination=destination)
 
 
@@ -142,7 +136,7 @@ def laid_out(
 
     first = repositories[0] if repository is path else read()
     declared = steps_with_packages(first, here(server))
-    target = target_of("cpu", image) if (image := image_of_server(server)) else CPU
+    target = cpu(image_of_server(server))
     target = replace(target, python=python or target.python)
     for asked in {model.declared: None for model in first.models_read if model.is_python and model.declared}:
         for line in other_numpy(asked, target, server or find_home()) if asked else ():
@@ -212,9 +206,9 @@ def refuse_shared_names(all_served: Sequence[Served]) -> None:
                 )
 
 
-def here(server: Installation | None = None) -> Destination:
-    """The server on this machine."""
-    return Destination("" if _GPUS.is_dir() else CPU.name, image=image_of_server(server))
+def here(server: Installation | None = None, image: str = "") -> Destination:
+    """Return the server on this machine, with the Python of ``image``, or else its own."""
+    return Destination("" if _GPUS.is_dir() else CPU.name, image=image or image_of_server(server))
 
 
 def repository_at(path: Path) -> Path:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,8 @@ def _keep(context: click.Context, option: click.Parameter, value: tuple[Any, ...
 def asked() -> Asked:
     """The values of --requirements and --with of the command that runs now."""
     meta = click.get_current_context().meta
-    return Asked(*(tuple(meta.get(f"{__name__}.{name}", ())) for name in ("requirements", "packages")))
+    requirements, packages = (tuple(meta.get(f"{__name__}.{name}", ())) for name in ("requirements", "packages"))
+    return Asked(requirements, packages)
 
 
 def argument(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,15 +60,13 @@ class Chosen:
     """Ensembles of the project by name, and paths of repositories, models and archives. Without either: all ensembles.
 
     Attributes:
-        asked: the packages of the steps at the paths.
-        image: the release of Triton whose Python they run under; "" for that of the server here.
+        asked: for the steps at the paths.
         builds: whether any ensembles of the project are meant.
     """
 
     ensembles: tuple[str, ...]
     paths: tuple[Path, ...]
     asked: Asked = NOTHING
-    image: str = ""
 
     @property
     def builds(self) -> bool:
@@ -97,12 +96,12 @@ def chosen(arguments: Sequence[str], *, fuses: bool = False) -> Chosen:
             raise _neither(argument, known, places)
     if paths:
         _refuse_options(paths[0], _OF_RECIPES if fuses else ("target", "instance", *_OF_RECIPES))
-    image = click.get_current_context().params["image"] if paths and _is_given("image") else ""
-    found = Chosen(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(paths)), asked(), image)
-    if found.builds and found.asked != NOTHING:
+    steps = asked()
+    if (names or not paths) and steps != NOTHING:
         message = "--requirements and --with are for a PATH: the recipe of an ensemble names its environment files"
         raise click.UsageError(message)
-    return found
+    image = click.get_current_context().params["image"] if paths and _is_given("image") else ""
+    return Chosen(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(paths)), replace(steps, image=image))
 
 
 def log_of(port: int | None = None) -> Path:

@@ -24,30 +24,23 @@ from triton_ensembles.triton.destination import SingleModel
 from triton_ensembles.triton.targets import Target
 
 
-def build_all(
-    names: tuple[str, ...],
-    weights: Weights,
-    target: Target,
-    engines_from: Path | None = None,
-    *,
-    proof: Proof = Proof.NONE,
-    keep_locks: bool = False,
-    is_result: bool = False,
-) -> list[Built]:
-    """Build the named ensembles, or all that lead, and print the progress. One that fails does not stop the others.
+def requests_for(names: Sequence[str], weights: Weights, target: Target) -> list[BuildRequest]:
+    """Return the requests for the named ensembles of the project, or for all that lead."""
+    places = options.current_places()
+    folders = choose(places.ensembles, names, leading=True)
+    return [BuildRequest(folder, target, places, weights) for folder in folders]
 
-    The sources of all are looked for first, so that a missing one is known at once. With ``keep_locks``, the locks of
-    environments may not change; with ``is_result``, the archives are what the command is for.
+
+def build_all(requests: Sequence[BuildRequest], *, is_result: bool = False) -> list[Built]:
+    """Build what is requested, and print the progress. One that fails does not stop the others.
+
+    The sources of all are looked for first, so that a missing one is known at once. With ``is_result``, the archives
+    are what the command is for.
 
     Raises:
         EnsembleError: some failed; when there are several ensembles, it sums up which, after all have been tried.
     """
-    places = options.current_places()
-    requests = [
-        BuildRequest(folder, target, places, weights, engines_from, proof, keep_locks)
-        for folder in choose(places.ensembles, names, leading=True)
-    ]
-    sources = Sources(weights.weights_dir, places.downloads)
+    sources = Sources(requests[0].weights.weights_dir, requests[0].places.downloads)
     failures = output.Failures(len(requests), "could not be built")
     for request in requests:
         with failures.of(request.name):
@@ -75,8 +68,8 @@ def pack_all(names: Chosen, target: Target, proof: Proof, model: str = "") -> No
     for path in names.paths:
         with failures.of(path.name), tempfile.TemporaryDirectory(prefix="build-") as scratch:
             started, progress = time.monotonic(), timed_progress(path.name)
-            chosen = (names.asked, names.image, model)
-            built = build(implied(path, target, places, proof, Path(scratch), progress, *chosen), progress)
+            request = BuildRequest(path, target, places, proof=proof)
+            built = build(implied(request, Path(scratch), progress, names.asked, model), progress)
             unchanged = "" if built.changed else ", unchanged"
             _report(built, f"proven in {time.monotonic() - started:.1f} s{unchanged}", is_result=True)
             results.append(built)
@@ -118,11 +111,11 @@ def serve_all(
         scratch: for what is unpacked; the caller removes it after the server.
         server: the Triton that will serve them; None for the one that ``setup`` has installed.
     """
-    built = build_all(names.ensembles, weights, target) if names.builds else []
+    built = build_all(requests_for(names.ensembles, weights, target)) if names.builds else []
     sources = [of_built(ensemble, options.current_places().ensembles / ensemble.name, server) for ensemble in built]
     alone = SingleModel() if target.single else None
     say = output.progress()
-    return sources + [served(path, scratch, say, alone, server, names.image, names.asked) for path in names.paths]
+    return sources + [served(path, scratch, say, alone, server, names.asked) for path in names.paths]
 
 
 def server_for(
