@@ -61,9 +61,7 @@ def _explain(context: click.Context, _option: click.Parameter, id: str | None) -
     callback=_explain,
     help="Explain a rule: a bad and a good example, what the server says, the fix. Without RULE: list all rules.",
 )
-@click.pass_context
 def check_command(
-    context: click.Context,
     paths: tuple[str, ...],
     where: check_options.Where,
     running: check_options.Running,
@@ -118,7 +116,7 @@ def check_command(
             return
     except EnsembleError as error:
         raise click.UsageError(str(error)) from error
-    printing.end(context, report, started)
+    printing.end(report, started)
 
 
 def _report(

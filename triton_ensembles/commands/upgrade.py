@@ -24,9 +24,7 @@ from triton_ensembles.triton.targets import NAMES
 @click.option("--target", type=click.Choice(NAMES), help="Where the models run.")
 @click.option("--instance", metavar="TYPE", type=options.INSTANCE, help="Their SageMaker instance type.")
 @options.group("printing", check_options.Printing)
-@click.pass_context
 def upgrade(
-    context: click.Context,
     paths: tuple[str, ...],
     old: str,
     new: str,
@@ -61,7 +59,7 @@ def upgrade(
     # What the new release refuses is said for any image, because a rule does not always know which one it will be.
     begun = [fault for fault in same if before.release_name < RULES_BY_ID[fault.rule].since <= after.release_name]
     faults = tuple(sorted([*changed, *begun], key=Fault.sort_key))
-    printing.end(context, replace(report, faults=faults, accepted=()), started)
+    printing.end(replace(report, faults=faults, accepted=()), started)
 
 
 def _refuse_older(before: Destination, after: Destination) -> None:

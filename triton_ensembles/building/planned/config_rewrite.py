@@ -1,6 +1,6 @@
 """Rewrites the config.pbtxt of every model for a target, from the config in git and the selected model file."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from triton_ensembles.artifacts.tensorrt.profiles import Profile, profiles_of
 from triton_ensembles.building.planned.environment_forms import execution_env_path, rename_beside
@@ -16,20 +16,22 @@ from triton_ensembles.triton.targets import Target
 _GRAPH_STEPS = 4
 
 
+def built_names(models: Iterable[str], ensemble: str, name: str, called: Collection[str]) -> dict[str, str]:
+    """Return the names of models in an archive by those in git. The model ``ensemble`` gets ``name``, with which the
+    names of the steps begin, because steps of the same name in two archives of one endpoint reload each other;
+    ``called`` are those that a model.py calls by their names, which stay."""
+    return {step: step if step in called else f"{name}.{step}" for step in models} | {ensemble: name}
+
+
 def rewrite_configs(
     configs: Mapping[str, ModelConfig],
-    ensemble: str,
-    name: str,
+    names: Mapping[str, str],
     recipe: Recipe,
     selected: Mapping[str, SelectedModel],
     target: Target,
-    called: Collection[str] = (),
 ) -> None:
-    """Rewrite ``configs``, which are by the models' names in git, in place. The model ``ensemble`` gets ``name``, with
-    which the names of the steps begin, because steps of the same name in two archives of one endpoint reload each
-    other; ``called`` are those that a model.py calls by their names, which stay. Raises :class:`EnsembleError`: the
-    profiles of a TensorRT plan do not fit its config."""
-    names = {step: step if step in called else f"{name}.{step}" for step in configs} | {ensemble: name}
+    """Rewrite ``configs``, which are by the models' names in git, in place, with these new ``names``. Raises
+    :class:`EnsembleError`: the profiles of a TensorRT plan do not fit its config."""
     for step, config in configs.items():
         config.name = names[step]
         rename_beside(config, names)

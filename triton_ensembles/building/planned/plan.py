@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.building.planned.config_rewrite import rewrite_configs
+from triton_ensembles.building.planned.config_rewrite import built_names, rewrite_configs
 from triton_ensembles.building.planned.environment_forms import refuse_old_image
 from triton_ensembles.building.planned.model_selection import SelectedModel, select_models
 from triton_ensembles.checking.ensemble_steps import step_names
@@ -97,7 +97,7 @@ def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildP
     selected = select_models(recipe, configs, target)
     calls = _calls(folder)
     kept = {called for callees in calls.values() for called in callees} if target.single and not target.fuses else set()
-    rewrite_configs(configs, ensemble, folder.name, recipe, selected, target, kept)
+    rewrite_configs(configs, built_names(configs, ensemble, folder.name, kept), recipe, selected, target)
     artifacts = tuple(
         artifact
         for artifact in recipe.artifacts

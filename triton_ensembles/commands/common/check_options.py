@@ -98,11 +98,11 @@ class Printing:
         "results.",
     )
 
-    def end(self, context: click.Context, report: Report, started: float) -> NoReturn:
+    def end(self, report: Report, started: float) -> NoReturn:
         """Print the report of a check that has begun at ``started``, by the performance counter, and exit by it."""
         report = replace(report, strict=self.strict)
         click.echo(printed(self.style, report, time.perf_counter() - started))
-        context.exit(1 if report.failed else 0)
+        click.get_current_context().exit(1 if report.failed else 0)
 
 
 @dataclass(frozen=True)
