@@ -1,6 +1,7 @@
 """``host`` on the command line."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,13 +114,11 @@ def host(source: str, settings: Settings, preload: str, table: Path | None, s3_u
     \b
       curl 127.0.0.1:8000/v2/models/NAME/infer -d '{"inputs": […]}'
     """
-    catalog, objects = _found(source, s3_url)
+    found = _found(source, s3_url)
     chosen, settings = _tabled(table or Path(source) / GATEWAY_TABLE, settings, given=table is not None)
     names = _names(settings.loaded if preload == "last" else Path(preload), preload) if preload else []
     if settings.bind != LOOPBACK and settings.token_file is None:
-        click.echo(
-            f"WARNING: whoever reaches {settings.bind} may use every model; --token-file keeps others out", err=True
-        )
+        _warn(f"whoever reaches {settings.bind} may use every model; --token-file keeps others out")
     options.warn_of_open_ports(settings.server)
     import uvloop
 
@@ -130,24 +129,27 @@ def host(source: str, settings: Settings, preload: str, table: Path | None, s3_u
     if not settings.as_container:  # which ends with its main program
         keep()
 
-    def ready(url: str, room: Any) -> None:
-        models = list(room.index())
-        refused = [model for model in models if model["name"] in room.refused]
-        click.echo(f"ready: {len(models) - len(refused)} models of {source} on {url}")
-        for model in refused[:_SHOWN]:
-            click.echo(f"WARNING: left out: {model['reason']}", err=True)
-        if len(refused) > _SHOWN:
-            click.echo(f"WARNING: left out: {len(refused) - _SHOWN} more, which the index of models names", err=True)
-        if chosen.models:
-            click.echo(f"  invoke   {url}/invocations: {', '.join(map(str, chosen.models))}")
-        click.echo(f"  infer    {url}/v2/models/NAME/infer\n  models   curl -X POST {url}/v2/repository/index")
-        click.echo(f"  metrics  {url}/metrics\n  logs     {shown(settings.logs)}\nCtrl-C stops it")
-
-    def warn(text: str) -> None:
-        click.echo(f"WARNING: {text}", err=True)
-
-    uvloop.run(serve_host(settings, catalog, objects, chosen, names, ready, warn))
+    ready = partial(_announce, source, chosen, settings)
+    uvloop.run(serve_host(settings, found, chosen, names, ready, _warn))
     click.echo("stopped")
+
+
+def _warn(text: str) -> None:
+    click.echo(f"WARNING: {text}", err=True)
+
+
+def _announce(source: str, table: Any, settings: Settings, url: str, room: Any) -> None:
+    models = list(room.index())
+    refused = [model for model in models if model["name"] in room.refused]
+    click.echo(f"ready: {len(models) - len(refused)} models of {source} on {url}")
+    for model in refused[:_SHOWN]:
+        _warn(f"left out: {model['reason']}")
+    if len(refused) > _SHOWN:
+        _warn(f"left out: {len(refused) - _SHOWN} more, which the index of models names")
+    if table.models:
+        click.echo(f"  invoke   {url}/invocations: {', '.join(map(str, table.models))}")
+    click.echo(f"  infer    {url}/v2/models/NAME/infer\n  models   curl -X POST {url}/v2/repository/index")
+    click.echo(f"  metrics  {url}/metrics\n  logs     {shown(settings.logs)}\nCtrl-C stops it")
 
 
 def _tabled(path: Path, settings: Settings, *, given: bool) -> tuple[Any, Settings]:
@@ -162,21 +164,21 @@ def _tabled(path: Path, settings: Settings, *, given: bool) -> tuple[Any, Settin
     return table, replace(settings, pin={**pins, **settings.pin}, seconds=seconds)
 
 
-def _found(source: str, s3_url: str | None) -> tuple[Any, Any]:
-    """The catalog of the models, and what fetches them."""
-    from triton_ensembles.host.catalog import Folder, Prefix
+def _found(source: str, s3_url: str | None) -> Any:
+    """Return where the models are."""
+    from triton_ensembles.host.catalog import Folder, Prefix, Source
     from triton_ensembles.hosting.objects import Files, S3Objects
 
     if not source.startswith("s3://"):
         if not Path(source).is_dir():
             raise UsageError("there is no such folder", path=Path(source), cure="name a folder, or s3://BUCKET/PREFIX")
-        return Folder(Path(source).absolute()), Files()
+        return Source(Folder(Path(source).absolute()), Files())
     import boto3
 
     if not source.removeprefix("s3://").strip("/"):
         raise click.BadParameter("it names no bucket: write s3://BUCKET/PREFIX", param_hint="source")
     client = boto3.client("s3", endpoint_url=s3_url)
-    return Prefix(client, source), S3Objects(client)
+    return Source(Prefix(client, source), S3Objects(client))
 
 
 def _names(file: Path, given: str) -> list[str]:

@@ -14,6 +14,7 @@ import botocore.exceptions
 
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.hosting.archive_steps import is_model, steps_of
+from triton_ensembles.hosting.objects import Objects
 
 SUFFIX = ".tar.gz"
 _NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,199}")
@@ -100,6 +101,14 @@ class Prefix:
 
 
 Catalog = Folder | Prefix
+
+
+@dataclass(frozen=True)
+class Source:
+    """The place of the models: what lists them, and what fetches them."""
+
+    catalog: Catalog
+    objects: Objects
 
 
 def _listing(found: Iterable[tuple[str, str, str]], refused: dict[str, str]) -> Listing:

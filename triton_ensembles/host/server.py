@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 
 from triton_ensembles.host.application import Application
-from triton_ensembles.host.catalog import Catalog
+from triton_ensembles.host.catalog import Source
 from triton_ensembles.host.gateway.application import Gateway
 from triton_ensembles.host.gateway.models_toml import Table
 from triton_ensembles.host.report import HostReport
@@ -16,7 +16,6 @@ from triton_ensembles.hosting.container import Container, Launch
 from triton_ensembles.hosting.disk import Disk
 from triton_ensembles.hosting.http_server import answering, listen, stop_signals, working_folders
 from triton_ensembles.hosting.log_file import trim_log
-from triton_ensembles.hosting.objects import Objects
 from triton_ensembles.server.bare_python import NO_BYTECODE
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS, MULTI_MODEL
 
@@ -26,8 +25,7 @@ _PRINT_SECONDS = 0.2  # between looks at the log
 
 async def serve_host(
     settings: Settings,
-    catalog: Catalog,
-    objects: Objects,
+    source: Source,
     table: Table,
     preload: Iterable[str],
     ready: Callable[[str, Room], None],
@@ -49,7 +47,7 @@ async def serve_host(
     with listen(settings.bind, settings.http_port, "--http-port") as listener:
         async with working_folders(settings.root, settings.scratch, settings.logs, "host.log"), _printed(settings):
             report = HostReport(warn)
-            room = _room(settings, catalog, objects, report)
+            room = _room(settings, source, report)
             application = Application(settings, token, room, report, Gateway(table, room, report))
             report.show(lambda: _gauges(settings, room))
 
@@ -65,10 +63,10 @@ async def serve_host(
                     await _watch(settings, room, stop_requested)
 
 
-def _room(settings: Settings, catalog: Catalog, objects: Objects, report: HostReport) -> Room:
+def _room(settings: Settings, source: Source, report: HostReport) -> Room:
     budgets = settings.budgets
     flags = "--allow-http=true" + (" --disable-auto-complete-config" if settings.disable_auto_complete_config else "")
-    disk = Disk(settings.scratch, objects, budgets.disk_bytes)
+    disk = Disk(settings.scratch, source.objects, budgets.disk_bytes)
     launch = Launch(
         disk.empty_folder(),
         {
@@ -85,7 +83,7 @@ def _room(settings: Settings, catalog: Catalog, objects: Objects, report: HostRe
         home=settings.server,
         kserve=True,
     )
-    return Room(catalog, Container(launch), disk, budgets, report, settings.pin)
+    return Room(source.catalog, Container(launch), disk, budgets, report, settings.pin)
 
 
 async def _watch(settings: Settings, room: Room, stop_requested: asyncio.Event) -> None:
