@@ -19,6 +19,7 @@ from triton_ensembles.measuring.planning.document import document
 from triton_ensembles.measuring.planning.instances import Host, host_of, machine_of
 from triton_ensembles.measuring.planning.invocations import read_invocations
 from triton_ensembles.measuring.planning.plan import plan as make_plan
+from triton_ensembles.measuring.planning.plan import priced
 from triton_ensembles.measuring.planning.plan_tables import tables
 from triton_ensembles.measuring.planning.prediction import Goal
 from triton_ensembles.measuring.planning.traffic import Traffic, zipf
@@ -101,7 +102,11 @@ class Choices:
         return endpoints + [(machine_of(host), self.machines) for host in hosts if self.machines]
 
 
-_goal = options.collected(
+@click.command()
+@click.argument("profiles", nargs=-1, metavar="[PROFILE|ARCHIVE[:SHARE]]...")
+@options.group("asked", Asked)
+@options.group("choices", Choices)
+@options.collected(
     Goal,
     "goal",
     option_values.option(
@@ -117,13 +122,6 @@ _goal = options.collected(
         help="The most requests that may find their model not loaded, such as 1%.",
     ),
 )
-
-
-@click.command()
-@click.argument("profiles", nargs=-1, metavar="[PROFILE|ARCHIVE[:SHARE]]...")
-@options.group("asked", Asked)
-@options.group("choices", Choices)
-@_goal
 @click.option("--batch", type=click.IntRange(1), help="Rows in a request.  [default: the least that was profiled]")
 @click.option(
     "--requests", default=100_000, type=click.IntRange(1000, 10_000_000), help="How many to simulate for the answer."
@@ -160,10 +158,10 @@ def plan(
     --format json: {"traffic", "models", "requests_per_second", "goal", "choices": […], "cheapest": its index,
     "dedicated": an endpoint with one instance for each model, "deploy"}
     """
-    price = _pricing(prices)
-    fleets, spread = choices.fleets(), asked.read()
+    progress, spread = timed_progress("plan"), asked.read()
     archives = chosen_profiles(profiles, options.profiles_folder())
-    result = make_plan(archives, spread, fleets, goal, price, requests, batch or 0, timed_progress("plan"))
+    fleets = priced(choices.fleets(), _pricing(prices), progress)
+    result = make_plan(archives, spread, fleets, goal, requests, batch or 0, progress)
     deployed = simulate_deploy(result.best, spread, requests) if result.best else None
     output.document(document(result, deployed))
     output.result(tables(result, [profile for profile, _ in archives], deployed))

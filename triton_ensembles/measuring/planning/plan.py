@@ -11,6 +11,7 @@ from itertools import product
 
 from triton_ensembles.deploy.price import HOURS, Price
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.planning.instances import Host
 from triton_ensembles.measuring.planning.overload import answer_load
 from triton_ensembles.measuring.planning.prediction import Goal, Prediction
@@ -71,54 +72,59 @@ class Plan:
         return {choice.host.name: choice.price for choice in self.choices if not choice.host.by_hash}
 
 
-def _known(price: Callable[[str], Price], hosts: Sequence[Host], progress: Callable[[str], None]) -> dict[str, Price]:
-    """The prices by type. A type without one is left out, with a line; raises EnsembleError where all are."""
-    prices: dict[str, Price] = {}
-    for host in hosts:
+@dataclass(frozen=True)
+class Fleet:
+    """Instances of one type, with the numbers of them that are compared, and the price of each."""
+
+    host: Host
+    counts: Sequence[int]
+    price: Price
+
+
+def priced(
+    fleets: Sequence[tuple[Host, Sequence[int]]], price: Callable[[str], Price], progress: Progress
+) -> list[Fleet]:
+    """Return types of instances, each with numbers of them, at their prices. A type without one is left out, with a
+    line; raises EnsembleError where all are."""
+    known: list[Fleet] = []
+    for host, counts in fleets:
         try:
-            prices[host.name] = price(host.name)
+            known.append(Fleet(host, counts, price(host.name)))
         except EnsembleError as error:
-            if host is hosts[-1] and not prices:
+            if host is fleets[-1][0] and not known:
                 raise
             progress(f"{host.name} is left out: {error}")
-    return prices
+    return known
 
 
 def plan(
     profiles: Shares,
     traffic: Traffic,
-    fleets: Sequence[tuple[Host, Sequence[int]]],
+    fleets: Sequence[Fleet],
     goal: Goal,
-    price: Callable[[str], Price],
     requests: int,
     batch: int,
-    progress: Callable[[str], None],
+    progress: Progress,
 ) -> Plan:
     """Simulate all choices.
 
     Args:
-        fleets: types of instances, each with the numbers of them that are compared.
-        price: of an instance type.
         requests: how many to simulate for the answer.
         batch: rows in a request; 0: the least that was profiled.
 
     Raises:
-        EnsembleError: a model does not fit, no price is known, or no choice keeps up with the traffic.
+        EnsembleError: a model does not fit, or no choice keeps up with the traffic.
     """
-    prices = _known(price, [host for host, _ in fleets], progress)
     few = sample(traffic, min(requests, max(_SEARCH, int(_SEARCH_SECONDS * traffic.rate))))
     choices: list[Choice] = []
-    for (form, archives), (host, counts) in product(forms(profiles), fleets):
-        if host.name not in prices:
-            continue
+    for (form, archives), fleet in product(forms(profiles), fleets):
+        host, price = fleet.host, fleet.price
         work = workload(archives, traffic, host, batch).times(few.factor)
-        for count in counts:
+        for count in fleet.counts:
             progress(f"simulating {count} x {host.name} {form}".rstrip())
             prediction = simulate(work, host, count, few.requests).prediction
-            million = prices[host.name].month(count) / (traffic.rate * HOURS * 3600) * 1e6
-            choices.append(
-                Choice(form, work, host, count, prices[host.name], prediction, goal.met(prediction), million)
-            )
+            million = price.month(count) / (traffic.rate * HOURS * 3600) * 1e6
+            choices.append(Choice(form, work, host, count, price, prediction, goal.met(prediction), million))
     if all(choice.prediction.overload for choice in choices):
         _refuse(choices, traffic)
     best = _confirmed(choices, sample(traffic, requests), few.factor, goal, progress)
@@ -136,9 +142,7 @@ def forms(profiles: Shares) -> Iterator[tuple[str, Shares]]:
         yield form, [pair for pair in profiles if pair[0].ensemble not in both or pair[0].form == form]
 
 
-def _confirmed(
-    choices: list[Choice], every: Sample, factor: float, goal: Goal, progress: Callable[[str], None]
-) -> Choice | None:
+def _confirmed(choices: list[Choice], every: Sample, factor: float, goal: Goal, progress: Progress) -> Choice | None:
     """The cheapest choice that meets the goal with all requests, which replaces the same in ``choices``, as do those
     that do not."""
     numbers = [number for number, choice in enumerate(choices) if choice.met]
