@@ -16,7 +16,7 @@ from tritonclient.utils import InferenceServerException
 from benchmarks.many_hosts.hosts import FLAG, Host
 from benchmarks.soak.models import VALUES, name_of
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.deploy.rehearsal import create_endpoint
+from triton_ensembles.deploy.rehearsal import Containers, create_endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 
@@ -49,7 +49,8 @@ def endpoint(folder: Path, archives: Sequence[Path], budget: str) -> Iterator[Su
     # SageMaker's default is a line in the log for each step of each request; production switches it off.
     variables = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false", ADDITIONAL_ARGS: FLAG}
     with LocalEndpoint(folder / "root", "--memory-budget", budget) as local:
-        create_endpoint(local, _NAME, ((path.name, path) for path in archives), PIP_SERVER, variables)
+        containers = Containers(PIP_SERVER, variables)
+        create_endpoint(local, _NAME, ((path.name, path) for path in archives), containers)
         sagemaker = local.client("sagemaker")
         calls: dict[str, Callable[[], Any]] = {
             "DescribeEndpoint": lambda: sagemaker.describe_endpoint(EndpointName=_NAME),

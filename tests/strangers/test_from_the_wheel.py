@@ -23,7 +23,7 @@ from tests.running import lines_until, port_options, running, served_by
 from tests.strangers.examples import ANSWERS, REQUESTS
 from tests.strangers.networks import copy_of
 from tests.strangers.transcript import replay
-from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint
+from triton_ensembles.deploy.rehearsal import ENDPOINT, Containers, create_endpoint
 from triton_ensembles.endpoint.running import RunningEndpoint
 from triton_ensembles.server.interpreter import find_interpreter
 from triton_ensembles.server.ports import Ports
@@ -128,7 +128,7 @@ def test_boto3_gets_the_same_from_fused_archives_and_from_those_of_tar(
         with urllib.request.urlopen(url) as page:  # whose templates are in the wheel
             assert b"</html>" in page.read()
         by_name = [(path.name, path) for path in archives.values()]
-        create_endpoint(RunningEndpoint(url, "us-east-1"), ENDPOINT, by_name, image, {})
+        create_endpoint(RunningEndpoint(url, "us-east-1"), ENDPOINT, by_name, Containers(image))
         runtime = RunningEndpoint(url).client("sagemaker-runtime")
         for name, archive in archives.items():
             call = {"EndpointName": ENDPOINT, "TargetModel": archive.name, "ContentType": "application/json"}

@@ -4,22 +4,20 @@ import os
 import signal
 import tempfile
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from triton_ensembles.commands.common import hosting_options, options, output
 from triton_ensembles.commands.common.arguments import chosen
-from triton_ensembles.commands.common.hosted import hosted_of
+from triton_ensembles.commands.common.hosted import Hosted, hosted_of
 from triton_ensembles.commands.common.option_rules import excludes
-from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint, invocation
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.hosting.keeper import keep
-from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 
 _settings = options.collected(
     Settings,
@@ -65,44 +63,44 @@ def endpoint(names: tuple[str, ...], settings: Settings, *, single: bool, chosen
         if names:
             target = replace(chosen_target.served_here(server), single=single)
             hosted = hosted_of(chosen(names), Path(scratch), target, server)
-        failures: list[Exception] = []
-
-        def finish() -> None:
-            click.echo(f"\nlogs in {shown(settings.logs)}; {LAST_LINE}")
-
-        def create(url: str) -> None:
-            try:
-                assert hosted is not None
-                # boto3 takes half a second, which --help need not
-                from triton_ensembles.endpoint.running import RunningEndpoint
-
-                running = RunningEndpoint(url, settings.region)
-                variables = {} if hosted.completes else {ADDITIONAL_ARGS: "--disable-auto-complete-config"}
-                create_endpoint(running, ENDPOINT, hosted.archives.items(), hosted.image, variables, single=single)
-                click.echo(f"\nthe endpoint {ENDPOINT} is in service; with these variables, Python calls it:\n")
-                click.echo('import boto3, json\nruntime = boto3.client("sagemaker-runtime")')
-                for target_model, config in hosted.configs.items():
-                    click.echo(invocation("" if single else target_model, config))
-                finish()
-            except Exception as error:  # the main thread raises it
-                failures.append(error)
-                os.kill(os.getpid(), signal.SIGTERM)
-
-        def ready(url: str) -> None:
-            click.echo(f"ready: SageMaker, its runtime and S3 on {url}; status page at {url}/\n")
-            for name, value in environment(url, settings.region, settings.s3_url).items():
-                click.echo(f"export {name}={value}")
-            if hosted is None:
-                finish()
-            else:  # it calls the server that waits for this
-                threading.Thread(target=create, args=(url,), daemon=True).start()
-
+        start = _Start(settings, hosted)
         keep()
         import uvloop
 
         from triton_ensembles.endpoint.server import serve_endpoint  # takes a second, which --help need not
 
-        uvloop.run(serve_endpoint(settings, ready, lambda: click.echo("\nstopping: waiting for running requests")))
-    if failures:
-        raise failures[0]
+        uvloop.run(serve_endpoint(settings, start, lambda: click.echo("\nstopping: waiting for running requests")))
+    if start.failure:
+        raise start.failure
     click.echo("stopped")
+
+
+@dataclass
+class _Start:
+    """Called with the URL of the server that is ready: prints it, and creates the endpoint over what is hosted."""
+
+    settings: Settings
+    hosted: Hosted | None
+    failure: Exception | None = None  # which ends the server
+
+    def __call__(self, url: str) -> None:
+        click.echo(f"ready: SageMaker, its runtime and S3 on {url}; status page at {url}/\n")
+        for name, value in environment(url, self.settings.region, self.settings.s3_url).items():
+            click.echo(f"export {name}={value}")
+        if self.hosted is None:
+            self._end()
+        else:  # it calls the server that waits for this
+            threading.Thread(target=self._create, args=(self.hosted, url), daemon=True).start()
+
+    def _create(self, hosted: Hosted, url: str) -> None:
+        try:
+            from triton_ensembles.endpoint.running import RunningEndpoint  # boto3 takes half a second
+
+            hosted.create(RunningEndpoint(url, self.settings.region))
+            self._end()
+        except Exception as error:  # the main thread raises it
+            self.failure = error
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def _end(self) -> None:
+        click.echo(f"\nlogs in {shown(self.settings.logs)}; {LAST_LINE}")

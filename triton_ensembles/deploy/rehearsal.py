@@ -7,6 +7,7 @@ import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -47,14 +48,36 @@ class Clients(Protocol):
     def client(self, service: str) -> Any: ...
 
 
+@dataclass(frozen=True)
+class Containers:
+    """The containers of an endpoint: their image, their variables, and whether it is a single-model endpoint, of the
+    only archive, instead of a multi-model one."""
+
+    image: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    single: bool = False
+
+    def variables_alone(self, archives: Sequence[Path]) -> dict[str, str]:
+        """Return the variables with those with which a single-model endpoint serves the one archive.
+        Raises :class:`EnsembleError`: there is none or there are several, or ``check`` finds errors in it."""
+        from triton_ensembles.checking.single_model import named_in, single_model
+        from triton_ensembles.deploy.archives import read_archive, refuse_faulty
+
+        if len(archives) != 1:
+            message = f"a single-model endpoint serves one archive, and these are {len(archives)}"
+            raise EnsembleError(message, cure="name one")
+        archive = read_archive(archives[0])
+        release = "" if self.image == PIP_SERVER else self.image
+        destination = Destination(archive.target, image=release, single=single_model(self.variables))
+        refuse_faulty([archive], destination)
+        return named_in(self.variables, archive.repository, destination)
+
+
 def create_endpoint(
     clients: Clients,
     name: str,
     archives: Iterable[tuple[str, Path]],
-    image: str,
-    variables: Mapping[str, str],
-    *,
-    single: bool = False,
+    containers: Containers,
     instance: str = "ml.c5.xlarge",
     count: int = 1,
 ) -> None:
@@ -63,22 +86,20 @@ def create_endpoint(
 
     Args:
         archives: with their TargetModels; each is uploaded before the next one is taken.
-        variables: those of the container.
-        single: whether it is a single-model endpoint, of the only archive, instead of a multi-model one.
 
     Raises:
         EnsembleError: the endpoint does not get into service, for the platform's reason, or it is a single-model
             endpoint that cannot serve the archive.
     """
     bucket = f"{name.lower()}-models"
-    url, environment = f"s3://{bucket}/", dict(variables)
-    if single:
+    url, environment = f"s3://{bucket}/", dict(containers.variables)
+    if containers.single:
         archives = list(archives)
-        environment = _variables_alone([path for _, path in archives], variables, image)
+        environment = containers.variables_alone([path for _, path in archives])
         url += archives[0][0]
     _fill_bucket(clients.client("s3"), bucket, clients.region, archives)
-    mode = "SingleModel" if single else "MultiModel"
-    container = {"Image": image, "Mode": mode, "ModelDataUrl": url, "Environment": environment}
+    mode = "SingleModel" if containers.single else "MultiModel"
+    container = {"Image": containers.image, "Mode": mode, "ModelDataUrl": url, "Environment": environment}
     variant = {"VariantName": VARIANT, "ModelName": name, "InstanceType": instance, "InitialInstanceCount": count}
     sagemaker = clients.client("sagemaker")
     sagemaker.create_model(ModelName=name, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
@@ -89,22 +110,6 @@ def create_endpoint(
     if description["EndpointStatus"] != "InService":
         reason = description.get("FailureReason", "")
         raise EnsembleError(f"the endpoint {name} is {description['EndpointStatus']}: {reason}")
-
-
-def _variables_alone(archives: Sequence[Path], variables: Mapping[str, str], image: str) -> dict[str, str]:
-    """``variables`` with those with which a single-model endpoint serves the one archive.
-    Raises :class:`EnsembleError`: there is none or there are several, or ``check`` finds errors in it."""
-    from triton_ensembles.checking.single_model import named_in, single_model
-    from triton_ensembles.deploy.archives import read_archive, refuse_faulty
-
-    if len(archives) != 1:
-        message = f"a single-model endpoint serves one archive, and these are {len(archives)}"
-        raise EnsembleError(message, cure="name one")
-    archive = read_archive(archives[0])
-    release = "" if image == PIP_SERVER else image
-    destination = Destination(archive.target, image=release, single=single_model(variables))
-    refuse_faulty([archive], destination)
-    return named_in(variables, archive.repository, destination)
 
 
 def _fill_bucket(s3: Any, bucket: str, region: str, archives: Iterable[tuple[str, Path]]) -> None:

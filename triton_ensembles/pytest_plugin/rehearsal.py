@@ -17,7 +17,7 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.checking.single_model import single_model
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.deploy.keys import archive_name
-from triton_ensembles.deploy.rehearsal import create_endpoint
+from triton_ensembles.deploy.rehearsal import Containers, create_endpoint
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint
@@ -92,7 +92,7 @@ class Rehearsal:
         alone = single_model(variables) if single else None
         made = [archive_of(self._root / path, self._scratch.mktemp("archive"), print, alone) for path in paths]
         archives = [(archive.name, archive) for archive in made]
-        create_endpoint(self, name, archives, image, variables, single=single, instance=instance, count=count)
+        create_endpoint(self, name, archives, Containers(image, variables, single), instance, count)
         return name
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from triton_ensembles.archive.manifest import one_python
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places, Weights
@@ -12,13 +14,14 @@ from triton_ensembles.checking.sagemaker import served_models
 from triton_ensembles.commands.common import output
 from triton_ensembles.commands.common.arguments import Chosen
 from triton_ensembles.commands.common.builds import serve_all
-from triton_ensembles.deploy.rehearsal import image_for
+from triton_ensembles.deploy.rehearsal import ENDPOINT, Clients, Containers, create_endpoint, image_for, invocation
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.server.home import Installation
 from triton_ensembles.server.installed import image_of_server
 from triton_ensembles.serving.served import Served, as_written
 from triton_ensembles.triton.destination import Destination, SingleModel
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
+from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 from triton_ensembles.triton.targets import CPU, Target
 
 
@@ -30,6 +33,7 @@ class Hosted:
         archives: by TargetModel.
         configs: that of the model that answers, by TargetModel.
         image: of the container.
+        single: whether it is for a single-model endpoint instead.
         served: what is in the archives, by TargetModel.
         completes: whether Triton completes configs.
     """
@@ -37,8 +41,18 @@ class Hosted:
     archives: Mapping[str, Path]
     configs: Mapping[str, ModelConfig]
     image: str
+    single: bool
     served: Mapping[str, Served]
     completes: bool
+
+    def create(self, clients: Clients) -> None:
+        """Create an endpoint over them, and print how boto3 calls each."""
+        variables = {} if self.completes else {ADDITIONAL_ARGS: "--disable-auto-complete-config"}
+        create_endpoint(clients, ENDPOINT, self.archives.items(), Containers(self.image, variables, self.single))
+        click.echo(f"\nthe endpoint {ENDPOINT} is in service; with these variables, Python calls it:\n")
+        click.echo('import boto3, json\nruntime = boto3.client("sagemaker-runtime")')
+        for target_model, config in self.configs.items():
+            click.echo(invocation("" if self.single else target_model, config))
 
 
 def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, server: Installation | None = None) -> Hosted:
@@ -63,6 +77,7 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, server: Ins
         archives={name: archive for name, (_, archive) in hosted.items()},
         configs={name: _config(source, target.single) for name, (source, _) in hosted.items()},
         image=f"sagemaker-tritonserver:{release}-py3-cpu" if release else image_for(python),
+        single=target.single,
         served={name: source for name, (source, _) in hosted.items()},
         completes=not all(source.is_complete for source, _ in hosted.values()),
     )
