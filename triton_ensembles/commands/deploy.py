@@ -1,7 +1,7 @@
 """The command ``deploy``. Boto3 follows AWS_ENDPOINT_URL, so it works with the local endpoint as with AWS."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
@@ -66,19 +66,52 @@ class Host:
         "--image-uri", metavar="URI", help="The complete URI of an image that --image does not know."
     )
 
-    def instance_for(self, archives: Sequence[Archive], target: str) -> str:
-        """Return the instance type: of the option, of the archives, of the project, or of the target."""
-        if self.instance and not options.is_of_project("instance"):
-            return self.instance
-        return chosen_instance(archives, target, self.instance or "")
-
-    def image_for(self, archives: Sequence[Archive], target: str, region: str, instance: str) -> str:
-        """Return the image's URI: of the option, of the archives, or of the project."""
+    def image_and_destination(self, archives: Sequence[Archive], target: str, aws: Aws) -> tuple[str, Destination]:
+        """Return the image's URI and where the archives will run: of the options, of the archives, of the project, or
+        of the target. Raises :class:`EnsembleError`: the archives differ, or AWS has no image for them."""
+        instance = self.instance or ""
+        if not instance or options.is_of_project("instance"):
+            instance = chosen_instance(archives, target, instance)
         if self.image_uri:
-            return self.image_uri
-        if self.image and not options.is_of_project("image"):
-            return image_uri(self.image, region, instance)
-        return chosen_image(archives, target, region, instance, self.image or "")
+            uri = self.image_uri
+        elif self.image and not options.is_of_project("image"):
+            uri = image_uri(self.image, aws.region, instance)
+        else:
+            uri = chosen_image(archives, target, aws.region, instance, self.image or "")
+        if uri == PIP_SERVER and aws.is_amazon:
+            refuse_own_server(archives)
+        return uri, Destination(target, instance, "" if uri == PIP_SERVER else uri)
+
+
+@dataclass(frozen=True)
+class Container:
+    """The values of --cache, --env and --metrics."""
+
+    cache: bool = options.option("--cache/--no-cache", default=True, help="Keep models loaded between requests.")
+    environment: tuple[str, ...] = options.option(
+        "--env", multiple=True, metavar="KEY=VALUE", help="A container variable; repeatable."
+    )
+    namespace: str | None = options.option(
+        "--metrics",
+        metavar="[NAMESPACE]",
+        is_flag=False,
+        flag_value="triton-ensembles",
+        help="Have the container publish Triton's metrics to CloudWatch, in this namespace.  "
+        "[default: triton-ensembles]",
+    )
+
+    def variables(self, endpoint: str) -> dict[str, str]:
+        """Return its variables. For metrics, they are those of AWS's guide, "Publishing Triton metrics to
+        CloudWatch"."""
+        metrics = {}
+        if self.namespace is not None:
+            metrics = {ALLOW_METRICS: "true", PUBLISH_METRICS: "true", METRIC_NAMESPACE: self.namespace}
+            metrics[LOG_GROUP] = f"/aws/sagemaker/Endpoints/{endpoint}"
+        pairs = [setting.partition("=") for setting in self.environment]
+        for key, equals, _ in pairs:
+            if not key or not equals:
+                raise click.UsageError(f"--env takes KEY=VALUE, not '{key}'")
+        return metrics | {key: value for key, _, value in pairs}
 
 
 @click.command("deploy")
@@ -87,16 +120,7 @@ class Host:
 @options.group("sent", endpoint_options.Sent)
 @options.group("place", endpoint_options.Place)
 @options.group("host", Host)
-@click.option("--cache/--no-cache", default=True, help="Keep models loaded between requests.")
-@click.option("--env", "environment", multiple=True, metavar="KEY=VALUE", help="A container variable; repeatable.")
-@click.option(
-    "--metrics",
-    "namespace",
-    metavar="[NAMESPACE]",
-    is_flag=False,
-    flag_value="triton-ensembles",
-    help="Have the container publish Triton's metrics to CloudWatch, in this namespace.  [default: triton-ensembles]",
-)
+@options.group("container", Container)
 @endpoint_options.timeout
 @output.quiet
 @click.option("--dry-run", is_flag=True, help="Check, show what would be created and what it costs, and stop.")
@@ -104,10 +128,7 @@ def deploy(
     sent: endpoint_options.Sent,
     place: endpoint_options.Place,
     host: Host,
-    *,
-    cache: bool,
-    environment: tuple[str, ...],
-    namespace: str | None,
+    container: Container,
     timeout: float,
     dry_run: bool,
 ) -> None:
@@ -123,41 +144,40 @@ def deploy(
     If all archives were built by this tool, Triton is told not to complete their configs, which are complete: without
     that, each Python step takes a second longer to load. Override it with --env SAGEMAKER_TRITON_ADDITIONAL_ARGS=….
     """
-    chosen = sent.read()
-    aws = Aws()
+    chosen, aws = sent.read(), Aws()
     folder = place.in_s3(aws)
-    if sent.single and len(chosen) > 1:
-        names = ", ".join(archive.name for archive in chosen)
-        raise click.UsageError(f"--single serves one archive, and these are {len(chosen)}: {names}; name one of them")
-    only = chosen[0] if sent.single else None
-    variables = (_published(place.endpoint, namespace) if namespace is not None else {}) | _variables(environment)
-    target = sent.target_of(chosen)
-    instance = host.instance_for(chosen, target)
-    uri = host.image_for(chosen, target, aws.region, instance)
-    if uri == PIP_SERVER and aws.is_amazon:
-        refuse_own_server(chosen)
-    image, single = "" if uri == PIP_SERVER else uri, single_model(variables) if only else None
-    destination = Destination(target, instance, image, single=single)
-    _refuse_variables(variables, destination)
-    click.echo(f"check: {refuse_faulty(chosen, destination)}")
-    if image and not destination.image_names_release:
-        click.echo(f"note: the image {uri} names no release, so the archives were not checked against its content")
-    _refuse_missing(aws, folder, chosen, alone=sent.single)
-    if namespace is not None:
-        click.echo(f"note: {_METRICS_NEED}")
-    # Only the manifests of our builds say where weights come from.
-    if all(archive.weights for archive in chosen) and is_known(ADDITIONAL_ARGS, destination.release):
-        variables = {ADDITIONAL_ARGS: "--disable-auto-complete-config"} | variables
+    only = sent.only_of(chosen) if sent.single else None
+    variables = container.variables(place.endpoint)
+    uri, destination = host.image_and_destination(chosen, sent.target_of(chosen), aws)
     if only:
-        variables = named_in(variables, only.repository, destination)
-    url = f"{folder.url}{only.key if only else ''}"
-    desired = DesiredEndpoint(
-        place.endpoint, host.role, uri, instance, host.count, url, cache=cache, environment=variables
-    )
+        destination = replace(destination, single=single_model(variables))
+    _refuse_variables(variables, destination)
+    _check(chosen, destination)
+    _refuse_missing(aws, folder, chosen, alone=sent.single)
+    if container.namespace is not None:
+        click.echo(f"note: {_METRICS_NEED}")
+    variables = _with_flags(variables, chosen, destination)
+    url, instance = f"{folder.url}{only.key if only else ''}", destination.instance
+    desired = DesiredEndpoint(place.endpoint, host.role, uri, instance, host.count, url, container.cache, variables)
     _announce(desired, aws)
     if not dry_run:
         outcome = deploy_endpoint(aws, desired, output.progress(), timeout)
         click.echo(f"{outcome}; run undeploy to stop the cost")
+
+
+def _check(archives: Sequence[Archive], destination: Destination) -> None:
+    click.echo(f"check: {refuse_faulty(archives, destination)}")
+    if destination.image and not destination.image_names_release:
+        unknown = f"the image {destination.image} names no release"
+        click.echo(f"note: {unknown}, so the archives were not checked against its content")
+
+
+def _with_flags(variables: dict[str, str], archives: Sequence[Archive], destination: Destination) -> dict[str, str]:
+    """Return ``variables`` with what Triton is told of the archives."""
+    # Only the manifests of our builds say where weights come from.
+    if all(archive.weights for archive in archives) and is_known(ADDITIONAL_ARGS, destination.release):
+        variables = {ADDITIONAL_ARGS: "--disable-auto-complete-config"} | variables
+    return named_in(variables, archives[0].repository, destination) if destination.single else variables
 
 
 def _announce(desired: DesiredEndpoint, aws: Aws) -> None:
@@ -187,17 +207,3 @@ def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive], *, a
         unchecked = len(stored_archives(aws, place).keys() - {archive.key for archive in archives})
     if unchecked and not alone:
         click.echo(f"note: other archives under {place.url}, served too and not checked now: {unchecked}")
-
-
-def _published(endpoint: str, namespace: str) -> dict[str, str]:
-    """The variables of AWS's guide, "Publishing Triton metrics to CloudWatch"."""
-    switches = {ALLOW_METRICS: "true", PUBLISH_METRICS: "true"}
-    return switches | {METRIC_NAMESPACE: namespace, LOG_GROUP: f"/aws/sagemaker/Endpoints/{endpoint}"}
-
-
-def _variables(settings: Sequence[str]) -> dict[str, str]:
-    pairs = [setting.partition("=") for setting in settings]
-    for key, equals, _ in pairs:
-        if not key or not equals:
-            raise click.UsageError(f"--env takes KEY=VALUE, not '{key}'")
-    return {key: value for key, _, value in pairs}

@@ -72,6 +72,14 @@ class Sent:
             warn_of_random_weights(name, random=True)
         return chosen
 
+    def only_of(self, archives: Sequence[Archive]) -> Archive:
+        """Return the one that --single is for. Raises :class:`click.UsageError`: there are several."""
+        if len(archives) > 1:
+            names = ", ".join(archive.name for archive in archives)
+            message = f"--single serves one archive, and these are {len(archives)}: {names}; name one of them"
+            raise click.UsageError(message)
+        return archives[0]
+
     def _built(self, path: Path) -> Path:
         """Return the archive in dist/TARGET for the name of an ensemble; other paths as they are."""
         is_name = len(path.parts) == 1 and not path.suffix and not path.exists()
