@@ -1,7 +1,6 @@
 """``profile``"""
 
 import tempfile
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +17,8 @@ from triton_ensembles.commands.common.builds import timed_progress
 from triton_ensembles.commands.common.hosted import hosted_of
 from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.files import file_digest
-from triton_ensembles.measuring.profiling.measure import COPIES, Subject, measure
-from triton_ensembles.measuring.profiling.measured_answers import Load
+from triton_ensembles.measuring.profiling.load import Load
+from triton_ensembles.measuring.profiling.measure import Subject, measure
 from triton_ensembles.measuring.profiling.profile import Profile, document, kept_profile, profile_file, write_profile
 from triton_ensembles.measuring.profiling.profile_table import table
 from triton_ensembles.project.examples.folder import Examples, examples_of, read_examples
@@ -31,6 +30,13 @@ from triton_ensembles.triton.targets import Target
 _load = options.collected(
     Load,
     "load",
+    request_options.numbers_option(
+        "--copies",
+        "copies",
+        Load.copies,
+        1000,
+        "Numbers of loaded copies at which memory is read. It ends with those that the machine has room for.",
+    ),
     request_options.concurrencies(Load.concurrencies, "Concurrent requests, each with each --batch, and 1."),
     request_options.numbers_option(
         "--batch",
@@ -50,13 +56,6 @@ _load = options.collected(
 @output_of.quiet
 @output_of.json_format
 @click.option("--fresh", is_flag=True, help="Measure again, though the archive has not changed since the last time.")
-@request_options.numbers_option(
-    "--copies",
-    "copies",
-    COPIES,
-    1000,
-    "Numbers of loaded copies at which memory is read. It ends with those that the machine has room for.",
-)
 @_load
 @click.option(
     "--output",
@@ -65,13 +64,7 @@ _load = options.collected(
     "if there is no project]",
 )
 def profile(
-    names: tuple[str, ...],
-    chosen_target: options.BuildTarget,
-    *,
-    fresh: bool,
-    copies: tuple[int, ...],
-    load: Load,
-    output: Path | None,
+    names: tuple[str, ...], chosen_target: options.BuildTarget, *, fresh: bool, load: Load, output: Path | None
 ) -> None:
     """Measure the demand of an archive on this machine, in the server of a multi-model endpoint: for `plan`.
 
@@ -104,7 +97,7 @@ def profile(
     failures = output_of.Failures(len(every), "could not be profiled", "archives")
     for name, selected in every:
         with failures.of(name) if len(every) > 1 else nullcontext():
-            file, measured, is_new = _profile(selected, served_here, folder, copies, load, fresh=fresh)
+            file, measured, is_new = _profile(selected, served_here, folder, load, fresh=fresh)
             done.append({"file": str(file), "measured": is_new, "profile": document(measured)})
             output_of.result(f"\n{measured.archive}", bold=True)
             output_of.result(table(measured))
@@ -119,22 +112,20 @@ def _each_alone(selected: Chosen) -> list[tuple[str, Chosen]]:
     if not ensembles and not selected.paths:
         folders = choose(options.current_places().ensembles, (), leading=True)
         ensembles = tuple(folder.name for folder in folders)
-    return [(name, Chosen((name,), ())) for name in ensembles] + [
-        (path.name, Chosen((), (path,))) for path in selected.paths
+    return [(name, replace(selected, ensembles=(name,), paths=())) for name in ensembles] + [
+        (path.name, replace(selected, ensembles=(), paths=(path,))) for path in selected.paths
     ]
 
 
-def _profile(
-    selected: Chosen, target: Target, folder: Path, copies: Sequence[int], load: Load, *, fresh: bool
-) -> tuple[Path, Profile, bool]:
+def _profile(selected: Chosen, target: Target, folder: Path, load: Load, *, fresh: bool) -> tuple[Path, Profile, bool]:
     """The file and the profile of one archive, and whether it was measured now."""
     with tempfile.TemporaryDirectory(prefix="profile-") as scratch:
         archive_file = next((path for path in selected.paths if path.is_file()), None)
-        if archive_file and not fresh and (known := _kept(archive_file, folder, copies, load)):  # before it is unpacked
+        if archive_file and not fresh and (known := _kept(archive_file, folder, load)):  # before it is unpacked
             return *known, False
         hosted = hosted_of(selected, Path(scratch), target)
         ((target_model, archive),) = hosted.archives.items()
-        if not archive_file and not fresh and (known := _kept(archive, folder, copies, load)):
+        if not archive_file and not fresh and (known := _kept(archive, folder, load)):
             return *known, False
         served = hosted.served[target_model]
         manifest = read_manifest(served.repository)
@@ -148,16 +139,16 @@ def _profile(
         )
         bench = Path(scratch) / "bench"
         bench.mkdir()
-        measured = measure(subject, bench, copies=copies, load=load, progress=timed_progress(subject.ensemble))
+        measured = measure(subject, bench, load, timed_progress(subject.ensemble))
     file = profile_file(folder, archive, measured.sha256)
     write_profile(measured, file)
     return file, measured, True
 
 
-def _kept(archive: Path, folder: Path, copies: Sequence[int], load: Load) -> tuple[Path, Profile] | None:
+def _kept(archive: Path, folder: Path, load: Load) -> tuple[Path, Profile] | None:
     sha256 = file_digest(archive)
     file = profile_file(folder, archive, sha256)
-    kept = kept_profile(file, sha256, copies, load.concurrencies, load.batches, output_of.progress())
+    kept = kept_profile(file, sha256, load, output_of.progress())
     return (file, kept) if kept else None
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.measuring.planning import synthetic
 from triton_ensembles.ground.errors import EnsembleError
+from triton_ensembles.measuring.profiling.load import Load
 from triton_ensembles.measuring.profiling.profile import (
     Profile,
     kept_profile,
@@ -57,7 +58,7 @@ def _kept(folder: Path, sha256: str = SHA256, **asked: Any) -> tuple[Profile | N
     said: list[str] = []
     file = profile_file(folder, Path("any.tar.gz"), SHA256)
     asked = {"copies": (1, 4), "concurrencies": (1, 4), "batches": (1,)} | asked
-    return kept_profile(file, sha256, progress=said.append, **asked), said
+    return kept_profile(file, sha256, Load(**asked), said.append), said
 
 
 @pytest.mark.parametrize(

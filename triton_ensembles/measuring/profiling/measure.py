@@ -29,13 +29,13 @@ from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.processes import memory_parts
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.facts import machine
-from triton_ensembles.measuring.profiling.measured_answers import Load, RequestSender
+from triton_ensembles.measuring.profiling.load import Load
+from triton_ensembles.measuring.profiling.measured_answers import RequestSender
 from triton_ensembles.measuring.profiling.profile import Answers, Loaded, Machine, Memory, Profile, Versions
 from triton_ensembles.project.examples.folder import Examples
 from triton_ensembles.triton.pip_server import VERSION, server_python
 from triton_ensembles.version import __version__
 
-COPIES = (1, 4, 16)
 _FIRST_ANSWERS = 4  # copies
 _LAST = 8  # copies, whose loads and unloads count: while the others are loaded
 _MEMORY_LEFT = 1 << 30  # bytes for the rest of the machine
@@ -90,14 +90,13 @@ class _Copies:
     unloads: list[float] = field(default_factory=list)
 
 
-def measure(subject: Subject, scratch: Path, *, copies: Sequence[int], load: Load, progress: Progress) -> Profile:
+def measure(subject: Subject, scratch: Path, load: Load, progress: Progress) -> Profile:
     """Measure ``subject`` on this machine.
 
     Args:
         scratch: an empty folder for what is unpacked; the caller removes it.
-        copies: numbers of loaded copies at which memory is read; 1 is always one of them. Where the machine has no room
-            for as many, the profile ends with those that fit.
-        load: the requests.
+        load: the copies and the requests. Where the machine has no room for as many copies, the profile ends with
+            those that fit.
         progress: is told what takes long.
 
     Raises:
@@ -105,7 +104,7 @@ def measure(subject: Subject, scratch: Path, *, copies: Sequence[int], load: Loa
     """
     sha256 = file_digest(subject.archive)
     try:
-        seen = asyncio.run(_copies(subject, scratch, sorted({1, *copies}), load, progress))
+        seen = asyncio.run(_copies(subject, scratch, load, progress))
         measured = asyncio.run(_answers(subject, scratch, load, seen, progress))
     except NotLoadedError as error:
         raise EnsembleError(error.message, path=subject.archive, cure=_CURE) from error
@@ -149,8 +148,8 @@ def _profile(
     )
 
 
-async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: Load, progress: Progress) -> _Copies:
-    seen, models = _Copies(), list[str]()
+async def _copies(subject: Subject, scratch: Path, load: Load, progress: Progress) -> _Copies:
+    seen, models, counts = _Copies(), list[str](), sorted({1, *load.copies})
     async with _container_for(scratch / "copies", subject.python, completes=subject.completes) as host:
         seen.server = before = await _memory_of(host)
         requests = RequestSender(host, subject.examples, load.user, scratch)

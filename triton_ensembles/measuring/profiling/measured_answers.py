@@ -3,7 +3,7 @@
 import math
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from triton_ensembles.measuring.perf.analyzer import ClientTimes
 from triton_ensembles.measuring.perf.inputs import UserInputs, inputs_for
 from triton_ensembles.measuring.perf.load_generator import LoadGenerator, in_windows
 from triton_ensembles.measuring.perf.steps import read_counters
+from triton_ensembles.measuring.profiling.load import Load
 from triton_ensembles.measuring.profiling.profile import RESTED_PER_SECOND, Answers
 from triton_ensembles.project.examples.folder import Examples
 from triton_ensembles.server.clients import http_client
@@ -21,23 +22,6 @@ from triton_ensembles.server.clients import http_client
 _FEW = 16  # requests that a copy is warmed up with: what a model of many gets in its first minutes
 _RESTED_TIMES = 6  # as long as other measurements, since there are few of these requests
 _PROTOCOL = "http"  # as the SageMaker front end: the same HTTP server, and the same tensors in binary
-
-
-@dataclass(frozen=True)
-class Load:
-    """The requests of a profile.
-
-    Attributes:
-        concurrencies: requests under way.
-        batches: rows in a request; those that the model does not take are left out.
-        seconds: of a measurement.
-        user: what is sent instead of the examples.
-    """
-
-    concurrencies: Sequence[int] = (1, 2, 4, 8)
-    batches: Sequence[int] = (1, 8)
-    seconds: float = 2.0
-    user: UserInputs = field(default_factory=UserInputs)
 
 
 class RequestSender:

@@ -8,7 +8,6 @@ refused.
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,6 +19,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.files import read_json, write_file
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.progress import Progress
+from triton_ensembles.measuring.profiling.load import Load
 
 SCHEMA = 3
 """Raised whenever a profile of before cannot be read as one of now."""
@@ -221,14 +221,7 @@ def profile_file(folder: Path, archive: Path, sha256: str) -> Path:
     return folder / f"{archive.name.removesuffix(_SUFFIX)}-{sha256[:_DIGITS]}.json"
 
 
-def kept_profile(
-    file: Path,
-    sha256: str,
-    copies: Sequence[int],
-    concurrencies: Sequence[int],
-    batches: Sequence[int],
-    progress: Progress,
-) -> Profile | None:
+def kept_profile(file: Path, sha256: str, load: Load, progress: Progress) -> Profile | None:
     """The profile in ``file`` if it is of the archive with this sha256, and has what is required.
 
     More copies than its machine had room for, and more rows than its model takes, do not count as missing.
@@ -242,9 +235,9 @@ def kept_profile(
         return None
     counts = [entry.models for entry in profile.loaded]
     kinds = {(entry.concurrency, entry.batch) for entry in profile.answers}
-    taken = [batch for batch in batches if batch <= max(batch for _, batch in kinds)]
-    requested = {(concurrency, batch) for concurrency in concurrencies for batch in taken}
-    if taken and requested <= kinds and {count for count in copies if count <= counts[-1]} <= set(counts):
+    taken = [batch for batch in load.batches if batch <= max(batch for _, batch in kinds)]
+    requested = {(concurrency, batch) for concurrency in load.concurrencies for batch in taken}
+    if taken and requested <= kinds and {count for count in load.copies if count <= counts[-1]} <= set(counts):
         return profile
     progress("the profile of before lacks some of the concurrencies, rows or copies; measuring again")
     return None
