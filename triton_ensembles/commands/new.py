@@ -10,7 +10,7 @@ from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.project.declared import NOTHING
 from triton_ensembles.project.location import ENSEMBLES
-from triton_ensembles.starter.project import root_of, write_small_ensemble
+from triton_ensembles.starter.project import Written, root_of, write_small_ensemble
 
 
 @click.command()
@@ -55,21 +55,25 @@ def new(context: click.Context, name: str, source: Path | None, model: str) -> N
     if source:
         from triton_ensembles.starter.from_repository import write_from_repository  # imports the rules of check
 
-        written, notes = write_from_repository(root, name, source, model, packages, whole=whole)
+        written = write_from_repository(root, name, source, model, packages, whole=whole)
     else:
-        written, notes = write_small_ensemble(root, name, whole=whole), None
+        written = write_small_ensemble(root, name, whole=whole)
+    _say(root, written)
+    ensemble = shown(root / ENSEMBLES / name)
+    if written.notes.left:
+        click.echo(f"{ensemble} is imported; do what is left, then: {COMMAND} build {name} --prove")
+    else:
+        click.echo(f"{ensemble} is ready: {COMMAND} demo {name}")
+
+
+def _say(root: Path, written: Written) -> None:
+    """Say what was written, what was assumed for that, and what is left to do."""
     say = output.progress()
     for path in written.paths:
         say(f"wrote {shown(root / path)}")
     for path in written.kept:
         say(f"kept {shown(root / path)}, which was there")
-    for line in notes.assumed if notes else ():
+    for line in written.notes.assumed:
         click.echo(f"assumed: {line}")
-    for line in notes.left if notes else ():
+    for line in written.notes.left:
         click.echo(f"left to do: {line}")
-    if notes and notes.left:
-        click.echo(
-            f"{shown(root / ENSEMBLES / name)} is imported; do what is left, then: {COMMAND} build {name} --prove"
-        )
-    else:
-        click.echo(f"{shown(root / ENSEMBLES / name)} is ready: {COMMAND} demo {name}")

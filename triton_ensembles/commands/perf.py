@@ -1,7 +1,7 @@
 """``perf``"""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -43,12 +43,19 @@ def _refuse_wrong_shapes(name: str, config: ModelConfig, shapes: Sequence[str]) 
 
 
 def _refuse_wrong_inputs(selected: Chosen, shapes: Sequence[str]) -> None:
-    """Before anything is built: --input-data and --shape are for one ensemble, and the inputs must exist."""
+    """Refuse --input-data and --shape, before anything is built, for several ensembles or inputs that do not exist."""
     folders = choose(options.current_places().ensembles, selected.ensembles, leading=True) if selected.builds else []
     _refuse_several(len(folders) + len(selected.paths))
     for folder in folders:
         models = read_models(folder)
         _refuse_wrong_shapes(folder.name, models[find_ensemble(folder, models)], shapes)
+
+
+def _refuse_wrong_inputs_of(measured: Mapping[str, tuple[Path, Path]], shapes: Sequence[str]) -> None:
+    """Refuse them again for what is served, which is known now also of what lay at a path."""
+    _refuse_several(len(measured))
+    for name, (repository, _) in measured.items():
+        _refuse_wrong_shapes(name, read_models(repository)[name], shapes)
 
 
 def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
@@ -102,18 +109,13 @@ def perf(
     served_here = chosen_target.served_here(server)
     if load.user:
         _refuse_wrong_inputs(selected, load.user.shapes)
-    places = options.places_if_any()
-    output = output or (places.root if places else Path()) / "reports" / "perf" / (
-        served_here.name if served_here.fuses else ""
-    )
+    output = output or options.reports_folder("perf", served_here)
     with tempfile.TemporaryDirectory(prefix="perf-") as scratch:
         all_served = serve_all(selected, weights, served_here, Path(scratch), server)
         measured = _measured(all_served)
         failures = output_of.Failures(len(measured), "could not be measured")
         if load.user:
-            _refuse_several(len(measured))
-            for name, (repository, _) in measured.items():
-                _refuse_wrong_shapes(name, read_models(repository)[name], load.user.shapes)
+            _refuse_wrong_inputs_of(measured, load.user.shapes)
         reports = measure(
             measured,
             load,

@@ -101,8 +101,7 @@ def tune(
         subject.files.refuse_unwritable()
     (built,) = build_all(requests_for([name], weights, served))
     report = search(subject, built, weights, limits, load=load, progress=timed_progress(name))
-    output = output or places.reports / "tune" / (served.name if served.fuses else "")
-    file = output / f"{name}.json"
+    file = (output or options.reports_folder("tune", served)) / f"{name}.json"
     write_file(file, json.dumps(report.document(), indent=2, ensure_ascii=False) + "\n")
     written = subject.files.write(report.outcome.best) if write and report.outcome.proven else []
     output_of.document(report.document() | {"written": [str(path) for path in written]})

@@ -22,9 +22,9 @@ from triton_ensembles.sagemaker.extraction import ExtractionError, extract
 from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
 from triton_ensembles.starter.models import copy_environments, copy_models
 from triton_ensembles.starter.names import check_name
-from triton_ensembles.starter.project import Written, project_texts, rendered, test_of
+from triton_ensembles.starter.project import Notes, Written, project_texts, rendered, test_of
 from triton_ensembles.starter.recipe import environment_text, recipe_text
-from triton_ensembles.starter.report import Notes, add_faults
+from triton_ensembles.starter.report import add_faults
 from triton_ensembles.starter.repository import ModelRepository, choose_model, find_repository
 from triton_ensembles.starter.steps import Packages, packages_of
 from triton_ensembles.triton.model_config import ModelConfig
@@ -34,7 +34,7 @@ from triton_ensembles.triton.targets import CPU
 
 def write_from_repository(
     root: Path, name: str, source: Path, model: str, asked: Asked = NOTHING, *, whole: bool
-) -> tuple[Written, Notes]:
+) -> Written:
     """Import ``source`` into the project ``root`` as the ensemble ``name``, as :func:`import_models` does, with an
     example and a test. ``whole``: also write the files of a project. Raises :class:`EnsembleError`: it cannot be
     imported. Nothing was written.
@@ -59,7 +59,7 @@ def write_from_repository(
         write_texts(folder, project)
         models = [f"{ENSEMBLES}/{name}/{path.name}" + "/" * path.is_dir() for path in sorted(inner.iterdir())]
     files = [packages.file for packages in environments if packages.requirements]
-    return Written((*models, *texts, *files, *project), tuple(kept)), notes
+    return Written((*models, *texts, *files, *project), tuple(kept), notes)
 
 
 def import_models(

@@ -13,7 +13,7 @@ from triton_ensembles.project.location import ENSEMBLES
 from triton_ensembles.serving.served import as_written, served
 from triton_ensembles.starter.from_repository import import_models
 from triton_ensembles.starter.names import check_name
-from triton_ensembles.starter.report import Notes
+from triton_ensembles.starter.project import Notes
 
 
 def implied(

@@ -17,7 +17,7 @@ from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.project.recipe.implied import files_of
 from triton_ensembles.runtime.backends.common.model_instance import LoadError
-from triton_ensembles.starter.report import Notes
+from triton_ensembles.starter.project import Notes
 from triton_ensembles.starter.repository import ModelRepository
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config
 

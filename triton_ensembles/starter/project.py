@@ -5,7 +5,7 @@ Their files are in templates/.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from triton_ensembles.ground.errors import EnsembleError
@@ -27,12 +27,22 @@ _HIDDEN, _TEMPLATE = "dot_", ".template"
 _PLACE = re.compile(r"@([A-Z]+)@")
 
 
+@dataclass
+class Notes:
+    """Lines for the user."""
+
+    assumed: list[str] = field(default_factory=list)  # what was imported, and what was decided
+    # what the user has to do before it builds, or before its answers can be trusted
+    left: list[str] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Written:
-    """The written files."""
+    """The written files, with notes on what was imported."""
 
     paths: tuple[str, ...]  # of the new files, in the folder of the project
     kept: tuple[str, ...] = ()  # files of a whole project that were there before
+    notes: Notes = field(default_factory=Notes)
 
 
 def root_of(chosen: Path | None, working: Path) -> tuple[Path, bool]:

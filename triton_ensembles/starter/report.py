@@ -1,24 +1,16 @@
-"""The report on an imported ensemble: notes, and the faults that `check` finds in it."""
+"""The report on an imported ensemble: the faults that `check` finds in it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from triton_ensembles.checking.checker import report_on, repositories_at
 from triton_ensembles.checking.fault import Severity
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.paths import COMMAND
+from triton_ensembles.starter.project import Notes
 from triton_ensembles.triton.destination import Destination
 
 _MOST = 40  # lines
-
-
-@dataclass
-class Notes:
-    """Lines for the user."""
-
-    assumed: list[str] = field(default_factory=list)  # what was imported, and what was decided
-    # what the user has to do before it builds, or before its answers can be trusted
-    left: list[str] = field(default_factory=list)
 
 
 def add_faults(notes: Notes, folder: Path, final: Path, target: str) -> None:

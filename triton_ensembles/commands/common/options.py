@@ -61,6 +61,12 @@ def profiles_folder() -> Path:
     return (places.build if places else user_folder()) / "profiles"
 
 
+def reports_folder(kind: str, target: Target) -> Path:
+    """Return where a command reports on a target: in reports/KIND of the project, or of the current folder."""
+    places = places_if_any()
+    return (places.reports if places else Path("reports")) / kind / (target.name if target.fuses else "")
+
+
 class _Checked(click.ParamType[Any]):
     """A word as ``read`` takes it, which may refuse it with an :class:`EnsembleError`; "": the option is not given.
 

@@ -3,10 +3,11 @@
 import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
@@ -20,8 +21,8 @@ from triton_ensembles.measuring.perf.fused_steps import fused_counters, planned_
 from triton_ensembles.measuring.perf.inputs import UserInputs, inputs_for
 from triton_ensembles.measuring.perf.load_generator import LIMIT_SECONDS, LoadGenerator, in_windows
 from triton_ensembles.measuring.perf.steps import Counters, StepTimes, composing_models, read_counters, step_times
-from triton_ensembles.measuring.perf.sweep_report import Point, Report, csv_rows, write_report
-from triton_ensembles.project.examples.folder import examples_of
+from triton_ensembles.measuring.perf.sweep_report import Point, Report, write_report
+from triton_ensembles.project.examples.folder import Examples, examples_of
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.triton_server import TritonServer
 
@@ -47,6 +48,14 @@ class Load:
     protocol: str = "grpc"
     batch: int = 1
     user: UserInputs = field(default_factory=UserInputs)
+
+
+def generator_for(
+    server: TritonServer, config: Mapping[str, Any], examples: Examples, load: Load, folder: Path
+) -> LoadGenerator:
+    """Return perf_analyzer for the model with this configuration, as :func:`inputs_for`."""
+    inputs = inputs_for(config, examples, load.batch, folder, load.user)
+    return LoadGenerator(server, folder, config["name"], load.protocol, load.batch, inputs)
 
 
 def measure(
@@ -75,10 +84,8 @@ def measure(
     with tempfile.TemporaryDirectory(prefix="perf-") as folder, server, http_client(server) as client:
         for name, (repository, source) in models.items():
             try:
-                inputs = inputs_for(
-                    client.get_model_config(name), examples_of(source), load.batch, Path(folder), load.user
-                )
-                generator = LoadGenerator(server, Path(folder), name, load.protocol, load.batch, inputs)
+                config = client.get_model_config(name)
+                generator = generator_for(server, config, examples_of(source), load, Path(folder))
                 report = _sweep(generator, client, repository, load, progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 fault = _fault(error, name, server)
@@ -89,7 +96,7 @@ def measure(
                 continue
             from triton_ensembles.measuring.perf.plot import draw  # matplotlib takes a second to load
 
-            write_report(name, output, csv_rows(report), asdict(report), partial(draw, report))
+            write_report(report, output, draw)
             reports.append(report)
     return reports
 

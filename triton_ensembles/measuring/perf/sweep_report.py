@@ -4,7 +4,7 @@ import csv
 import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -145,22 +145,14 @@ def aligned(rows: Sequence[Sequence[str]], *, first_is_text: bool = False, last_
     return "\n".join(lines)
 
 
-def write_report(
-    name: str, output: Path, rows: Sequence[Sequence[str]], document: dict[str, Any], draw: Callable[[Path], None]
-) -> list[Path]:
-    """Write the three files into the folder ``output``; each replaces its predecessor when all are complete.
-
-    Args:
-        rows: of the CSV file, the header first.
-        document: what the JSON file holds.
-        draw: writes the plot to a path.
-    """
+def write_report(report: Report, output: Path, draw: Callable[[Report, Path], None]) -> None:
+    """Write the three files into the folder ``output``; each replaces its predecessor when all are complete. ``draw``
+    writes the plot to a path."""
     output.mkdir(parents=True, exist_ok=True)
-    paths = [output / f"{name}{suffix}" for suffix in SUFFIXES]
     with ExitStack() as files:
-        table, facts, plot = (files.enter_context(write_whole(path)) for path in paths)
+        paths = (write_whole(output / f"{report.name}{suffix}") for suffix in SUFFIXES)
+        table, facts, plot = map(files.enter_context, paths)
         with table.open("w", newline="", encoding="utf-8") as stream:
-            csv.writer(stream, lineterminator="\n").writerows(rows)
-        facts.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        draw(plot)
-    return paths
+            csv.writer(stream, lineterminator="\n").writerows(csv_rows(report))
+        facts.write_text(json.dumps(asdict(report), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        draw(report, plot)

@@ -10,9 +10,8 @@ from tritonclient.utils import InferenceServerException
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.progress import Progress
 from triton_ensembles.measuring.perf.analyzer import ClientTimes
-from triton_ensembles.measuring.perf.inputs import inputs_for
 from triton_ensembles.measuring.perf.load_generator import LoadGenerator, in_windows
-from triton_ensembles.measuring.perf.sweep import Load
+from triton_ensembles.measuring.perf.sweep import Load, generator_for
 from triton_ensembles.measuring.tuning.same_answers import Row, answers, difference
 from triton_ensembles.measuring.tuning.search import Budget, RejectedError
 from triton_ensembles.measuring.tuning.space import PRESENT, Candidate
@@ -71,13 +70,11 @@ class ServedBench:
                 config = client.get_model_config(name)
                 if self.compared:
                     self._compare(client, name, candidate, batched=int(config.get("max_batch_size", 0)) > 0)
-            sent = self._requests
-            inputs = inputs_for(config, self._examples, sent.batch, self._scratch, sent.user)
-            generator = LoadGenerator(self.server, self._scratch, name, sent.protocol, sent.batch, inputs)
-            generator.warm_up(_AT_ONCE, max(2 * _AT_ONCE, inputs.entries), self._limit())
+            generator = generator_for(self.server, config, self._examples, self._requests, self._scratch)
+            generator.warm_up(_AT_ONCE, max(2 * _AT_ONCE, generator.inputs.entries), self._limit())
         except (InferenceServerException, OSError, EnsembleError) as error:
             raise self._rejected(error, "it does not answer") from error
-        self.about = inputs.about
+        self.about = generator.inputs.about
         self._generators[candidate] = generator
 
     def release(self, candidate: Candidate) -> None:
