@@ -16,7 +16,9 @@ def _target(context: click.Context, _option: click.Parameter, value: float | Non
     return GPU_TARGET if value is None else value
 
 
-_policy = options.collected(
+@click.command("autoscale")
+@endpoint_options.name
+@options.collected(
     ScalingPolicy,
     "policy",
     click.option(
@@ -48,11 +50,6 @@ _policy = options.collected(
         help="Seconds between two additions of instances.",
     ),
 )
-
-
-@click.command("autoscale")
-@endpoint_options.name
-@_policy
 def autoscale(endpoint: str, policy: ScalingPolicy) -> None:
     """Scale the number of instances with the load (target tracking).
 

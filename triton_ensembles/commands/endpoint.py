@@ -19,7 +19,11 @@ from triton_ensembles.ground.errors import shown
 from triton_ensembles.ground.processes import StopSignals
 from triton_ensembles.hosting.keeper import keep
 
-_settings = options.collected(
+
+@click.command()
+@excludes("--s3-url", "PATH|ARCHIVE|ENSEMBLE", because="it is for archives that are in that S3")
+@click.argument("names", nargs=-1, metavar="[PATH|ARCHIVE|ENSEMBLE]...")
+@options.collected(
     Settings,
     "settings",
     click.option(
@@ -33,12 +37,6 @@ _settings = options.collected(
     click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs."),
     options.server,
 )
-
-
-@click.command()
-@excludes("--s3-url", "PATH|ARCHIVE|ENSEMBLE", because="it is for archives that are in that S3")
-@click.argument("names", nargs=-1, metavar="[PATH|ARCHIVE|ENSEMBLE]...")
-@_settings
 @options.single
 @options.for_target
 @output.quiet

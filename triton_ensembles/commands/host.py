@@ -16,7 +16,9 @@ from triton_ensembles.server.ports import LOOPBACK, Ports
 _SHOWN = 5  # of those that are left out
 
 
-_settings = options.collected(
+@click.command()
+@click.argument("source", metavar="FOLDER|s3://BUCKET/PREFIX")
+@options.collected(
     Settings,
     "settings",
     click.option(
@@ -78,11 +80,6 @@ _settings = options.collected(
         help="It is the main program of a container: models see its environment variables, and their log is printed.",
     ),
 )
-
-
-@click.command()
-@click.argument("source", metavar="FOLDER|s3://BUCKET/PREFIX")
-@_settings
 @click.option(
     "--preload",
     metavar="FILE|last",

@@ -69,15 +69,6 @@ def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
     return models
 
 
-_load = options.collected(
-    Load,
-    "load",
-    request_options.concurrencies(CONCURRENCIES, "Numbers of concurrent requests, one point of the sweep each."),
-    request_options.seconds(SECONDS, "Duration of a point; longer where an answer takes longer than a third of it."),
-    request_options.requests,
-)
-
-
 @click.command()
 @argument
 @options.with_weights
@@ -85,7 +76,13 @@ _load = options.collected(
 @options.server
 @output_of.quiet
 @output_of.json_format
-@_load
+@options.collected(
+    Load,
+    "load",
+    request_options.concurrencies(CONCURRENCIES, "Numbers of concurrent requests, one point of the sweep each."),
+    request_options.seconds(SECONDS, "Duration of a point; longer where an answer takes longer than a third of it."),
+    request_options.requests,
+)
 @click.option("--output", type=options.NEW_FOLDER, help="Folder.  [default: reports/perf, fused: reports/perf/fused]")
 def perf(
     names: tuple[str, ...],

@@ -27,7 +27,14 @@ from triton_ensembles.runtime.fused.plan import PLAN
 from triton_ensembles.serving.served import Served
 from triton_ensembles.triton.targets import Target
 
-_load = options.collected(
+
+@click.command()
+@argument
+@options.for_target
+@output_of.quiet
+@output_of.json_format
+@click.option("--fresh", is_flag=True, help="Measure again, though the archive has not changed since the last time.")
+@options.collected(
     Load,
     "load",
     request_options.numbers_option(
@@ -48,15 +55,6 @@ _load = options.collected(
     request_options.seconds(Load.seconds, "Duration of a measurement of answers."),
     request_options.inputs,
 )
-
-
-@click.command()
-@argument
-@options.for_target
-@output_of.quiet
-@output_of.json_format
-@click.option("--fresh", is_flag=True, help="Measure again, though the archive has not changed since the last time.")
-@_load
 @click.option(
     "--output",
     type=options.NEW_FOLDER,

@@ -26,14 +26,6 @@ if TYPE_CHECKING:
     from triton_ensembles.serving.watching.watch import Watch, Watched
     from triton_ensembles.triton.targets import Target
 
-_on_ports = options.collected(
-    Ports,
-    "ports",
-    options.port("http-port", Ports.http, "KServe v2 over HTTP.", "http"),
-    options.port("grpc-port", Ports.grpc, "KServe v2 over gRPC.", "grpc"),
-    options.port("metrics-port", Ports.metrics, "Prometheus metrics.", "metrics"),
-)
-
 
 @click.command()
 @argument
@@ -47,7 +39,13 @@ _on_ports = options.collected(
     help="Load again what changes: models whose files are edited, new ones and, of an ensemble, what depends on them. "
     "A version that does not load is reported with Triton's reason, and the one before continues to serve.",
 )
-@_on_ports
+@options.collected(
+    Ports,
+    "ports",
+    options.port("http-port", Ports.http, "KServe v2 over HTTP.", "http"),
+    options.port("grpc-port", Ports.grpc, "KServe v2 over gRPC.", "grpc"),
+    options.port("metrics-port", Ports.metrics, "Prometheus metrics.", "metrics"),
+)
 def serve(
     names: tuple[str, ...],
     weights: Weights,

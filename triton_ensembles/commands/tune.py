@@ -20,7 +20,14 @@ from triton_ensembles.measuring.tuning.tune import Limits
 from triton_ensembles.measuring.tuning.tune import tune as search
 from triton_ensembles.measuring.tuning.tuning_report import TuningReport, tables
 
-_goal = options.collected(
+
+@click.command()
+@click.argument("name", metavar="ENSEMBLE")
+@options.with_weights
+@options.for_target
+@output_of.quiet
+@output_of.json_format
+@options.collected(
     Goal,
     "goal",
     option_values.option(
@@ -37,8 +44,7 @@ _goal = options.collected(
         help="The least inferences per second.",
     ),
 )
-_load = options.collected(Load, "load", request_options.seconds(2.0), request_options.requests)
-_limits = options.collected(
+@options.collected(
     Limits,
     "limits",
     click.option(
@@ -53,17 +59,7 @@ _limits = options.collected(
     ),
     click.option("--keep", multiple=True, metavar="SETTING", help="Leave STEP.KEY, or KEY of all steps; repeatable."),
 )
-
-
-@click.command()
-@click.argument("name", metavar="ENSEMBLE")
-@options.with_weights
-@options.for_target
-@output_of.quiet
-@output_of.json_format
-@_goal
-@_limits
-@_load
+@options.collected(Load, "load", request_options.seconds(2.0), request_options.requests)
 @click.option("--output", type=options.NEW_FOLDER, help="Folder.  [default: reports/tune, fused: reports/tune/fused]")
 @click.option("--write", is_flag=True, help="Write the settings that were found into ensemble.toml and config.pbtxt.")
 def tune(

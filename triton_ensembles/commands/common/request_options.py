@@ -29,32 +29,33 @@ def _readable(context: click.Context, parameter: click.Parameter, data: Path | N
     return data
 
 
-_input_data = click.option(
-    "--input-data",
-    "data",
-    type=click.Path(exists=True, path_type=Path),
-    callback=_readable,
-    help="Send this instead: a JSON file or a folder in the format of perf_analyzer's --input-data.",
+inputs = options.collected(
+    UserInputs,
+    "user",
+    click.option(
+        "--input-data",
+        "data",
+        type=click.Path(exists=True, path_type=Path),
+        callback=_readable,
+        help="Send this instead: a JSON file or a folder in the format of perf_analyzer's --input-data.",
+    ),
+    click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="NAME:SIZES",
+        callback=_shapes,
+        help="Send random data instead, of this shape for an input of variable size, such as IMAGE:3,224,224. "
+        "May be repeated.",
+    ),
 )
-_shape = click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    metavar="NAME:SIZES",
-    callback=_shapes,
-    help="Send random data instead, of this shape for an input of variable size, such as IMAGE:3,224,224. "
-    "May be repeated.",
-)
-inputs = options.collected(UserInputs, "user", _input_data, _shape)
-
-
-_protocol = click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc")
-_batch = click.option("--batch", type=click.IntRange(min=1), default=1, help="Rows (inferences) in a request.")
 
 
 def requests(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--protocol, --batch, --input-data and --shape."""
-    return _protocol(_batch(inputs(command)))
+    """Add --protocol, --batch, --input-data and --shape."""
+    protocol = click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc")
+    batch = click.option("--batch", type=click.IntRange(min=1), default=1, help="Rows (inferences) in a request.")
+    return protocol(batch(inputs(command)))
 
 
 def concurrencies(numbers: Sequence[int], help: str) -> Decorator:
