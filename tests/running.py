@@ -9,10 +9,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+import tritonclient.grpc as grpc
 import tritonclient.http as http
 
 from checkout import ROOT
 from triton_ensembles.ground.processes import die_with_parent
+from triton_ensembles.server.clients import Headers
 from triton_ensembles.server.ports import Ports
 from triton_ensembles.server.server_process import ServerProcess
 from triton_ensembles.server.sockets import connection_to
@@ -68,6 +70,13 @@ def client_of(server: TritonServer) -> Iterator[http.InferenceServerClient]:
         http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
     ):
         yield client
+
+
+def grpc_client(server: ServerProcess) -> grpc.InferenceServerClient:
+    """Return a client over gRPC that knows the server's secret."""
+    client = grpc.InferenceServerClient(server.grpc_url)
+    client.register_plugin(Headers(server.secret.grpc))
+    return client
 
 
 def sent(

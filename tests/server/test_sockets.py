@@ -8,8 +8,7 @@ import pytest
 
 from tests.processes import wait_until
 from tests.repositories import write_chain
-from tests.running import sent, serving
-from triton_ensembles.server.clients import grpc_client
+from tests.running import grpc_client, sent, serving
 from triton_ensembles.server.server_command import Reach
 from triton_ensembles.server.triton_server import TritonServer
 

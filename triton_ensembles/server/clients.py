@@ -1,9 +1,8 @@
-"""tritonclient's clients of a server that was started here, which know its secret."""
+"""tritonclient's client of a server that was started here, which knows its secret."""
 
 from collections.abc import Mapping
 from typing import Any
 
-import tritonclient.grpc
 import tritonclient.http
 from tritonclient.http import InferenceServerClientPlugin
 
@@ -13,18 +12,11 @@ from triton_ensembles.server.server_process import ServerProcess
 def http_client(server: ServerProcess, **options: Any) -> tritonclient.http.InferenceServerClient:
     """A client over HTTP, for a server whose HTTP is a TCP port; ``options`` are tritonclient's."""
     client = tritonclient.http.InferenceServerClient(server.http_url, **options)
-    client.register_plugin(_Headers(server.secret.http))
+    client.register_plugin(Headers(server.secret.http))
     return client
 
 
-def grpc_client(server: ServerProcess, **options: Any) -> tritonclient.grpc.InferenceServerClient:
-    """A client over gRPC; ``options`` are tritonclient's."""
-    client = tritonclient.grpc.InferenceServerClient(server.grpc_url, **options)
-    client.register_plugin(_Headers(server.secret.grpc))
-    return client
-
-
-class _Headers(InferenceServerClientPlugin):  # type: ignore[misc]
+class Headers(InferenceServerClientPlugin):  # type: ignore[misc]
     """tritonclient's plugin, which is called with every request."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:

@@ -21,8 +21,7 @@ from tests.configs import ON_CPU, tensors
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.processes import wait_until
-from tests.running import serving
-from triton_ensembles.server.clients import grpc_client
+from tests.running import grpc_client, serving
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, parse_config, read_config
 

@@ -8,12 +8,11 @@ import tritonclient.grpc as grpc
 
 from tests.files import write_files
 from tests.hosting.archives import CONFIG, ensemble
-from tests.running import serving
+from tests.running import grpc_client, serving
 from triton_ensembles.building.packed.fused_staging import stage_fused
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.planned.fusion import fuse
 from triton_ensembles.building.planned.plan import plan_build
-from triton_ensembles.server.clients import grpc_client
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.targets import CPU, fused
 

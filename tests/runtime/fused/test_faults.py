@@ -14,11 +14,10 @@ import tritonclient.grpc as grpc
 from tests.ensembles.clients import infer
 from tests.hosting.archives import model_py
 from tests.processes import wait_for_end, wait_until
-from tests.running import serving
+from tests.running import grpc_client, serving
 from tests.runtime.fused.forms import stage_chain
 from triton_ensembles.ground.processes import command_line, descendants
 from triton_ensembles.runtime.fused.plan import PLAN
-from triton_ensembles.server.clients import grpc_client
 from triton_ensembles.server.triton_server import TritonServer
 
 STEP = Path(__file__).with_name("hurt_step.py").read_text()

@@ -8,9 +8,8 @@ import tritonclient.grpc as grpc
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.hosting.archives import CONFIG, ensemble, model
-from tests.running import serving
+from tests.running import grpc_client, serving
 from tests.runtime.fused.forms import both_forms, stage_fused_form
-from triton_ensembles.server.clients import grpc_client
 from triton_ensembles.server.triton_server import TritonServer
 
 ROUTER = """import triton_python_backend_utils as pb_utils
