@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Unpack
 
 from triton_ensembles.archive.manifest import FACTS, one_python, read_manifest
 from triton_ensembles.building.build import build
@@ -44,8 +45,7 @@ from triton_ensembles.project.recipe.places import RECIPE
 from triton_ensembles.project.settings import project_defaults
 from triton_ensembles.server.home import Installation, find_home
 from triton_ensembles.server.installed import image_of_server
-from triton_ensembles.server.ports import Ports
-from triton_ensembles.server.server_command import Reach
+from triton_ensembles.server.server_command import Reach, ServerOptions
 from triton_ensembles.server.stubs import require_interpreter
 from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.serving.own_repository import linked, name_of, unpacked
@@ -164,25 +164,21 @@ def of_built(built: Built, folder: Path, server: Installation | None = None) -> 
 def server_of(
     all_served: Sequence[Served],
     *,
-    ports: Ports | None = None,
     arguments: Sequence[str] = (),
     reach: Reach = Reach.PROGRAMS,
-    log: Path | None = None,
-    progress: Callable[[float], None] | None = None,
+    **options: Unpack[ServerOptions],
 ) -> TritonServer:
     """Return one server for all of them, not started yet; the arguments are those of :class:`TritonServer`. Raises
     :class:`EnsembleError`: two have a model of the same name, or they need different Pythons."""
     refuse_shared_names(all_served)
+    options["python"] = one_python({source.name: source.python for source in all_served})
+    options["home"] = all_served[0].server if all_served else None
     server = TritonServer(
         [source.repository for source in all_served],
-        ports=ports,
         arguments=arguments,
         reach=reach,
         completes=not all(source.is_complete for source in all_served),
-        log=log,
-        python=one_python({source.name: source.python for source in all_served}),
-        progress=progress,
-        home=all_served[0].server if all_served else None,
+        **options,
     )
     for source in all_served:
         if not (source.path / RECIPE).is_file():
