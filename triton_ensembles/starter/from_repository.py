@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from triton_ensembles.archive.manifest import FACTS, read_manifest
 from triton_ensembles.building.planned.model_selection import written_backend
+from triton_ensembles.checking.checker import report_on, repositories_at
+from triton_ensembles.checking.fault import Severity
 from triton_ensembles.checking.python.model_calls import callees
 from triton_ensembles.checking.repository_search import find_repositories
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.ground.files import remove
+from triton_ensembles.ground.paths import COMMAND
 from triton_ensembles.ground.spelling import most_of
 from triton_ensembles.project.declared import NOTHING, Asked, packages_for
 from triton_ensembles.project.examples.made_up import NAME as EXAMPLE
@@ -24,12 +28,14 @@ from triton_ensembles.starter.models import copy_environments, copy_models
 from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.project import Notes, Written, project_texts, rendered, test_of
 from triton_ensembles.starter.recipe import environment_text, recipe_text
-from triton_ensembles.starter.report import add_faults
 from triton_ensembles.starter.repository import ModelRepository, choose_model, find_repository
 from triton_ensembles.starter.steps import Packages, packages_of
+from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.requirements import Declared
 from triton_ensembles.triton.targets import CPU
+
+_MOST_FAULTS = 40  # lines
 
 
 def write_from_repository(
@@ -51,7 +57,7 @@ def write_from_repository(
         _add_example(inner, configs, notes)
         (repository,) = find_repositories(inner)
         calls = any(map(callees, repository.models))  # which only the fused form answers
-        add_faults(notes, inner, root / ENSEMBLES / name, "fused" if calls else CPU.name)
+        _add_faults(notes, inner, root / ENSEMBLES / name, "fused" if calls else CPU.name)
         if calls and not whole:
             notes.assumed.append("build it with --target fused")
         backends = set(map(written_backend, configs.values())) - {""}
@@ -143,6 +149,25 @@ def _packages(inner: Path, declared: Mapping[str, Declared | None], name: str, n
         if packages.requirements:  # otherwise check says it
             notes.left += packages.left()
     return environments
+
+
+def _add_faults(notes: Notes, folder: Path, final: Path, target: str) -> None:
+    """Add what `check` finds in the ensemble in ``folder``, which will lie at ``final``, to what is left to do before a
+    build for ``target``."""
+    try:
+        repositories = [replace(repository, shown=shown(final)) for repository in repositories_at([folder])]
+        report = report_on(repositories, [folder], Destination(target))  # as a build does
+    except EnsembleError as error:
+        notes.left.append(error.headline)
+        return
+    errors = [fault for fault in report.faults if fault.severity is Severity.ERROR and fault.rule != "sagemaker-bls"]
+    lines = [f"{fault.place}: {'; '.join(filter(None, (fault.message, fault.cure)))}" for fault in errors]
+    notes.left += lines[:_MOST_FAULTS]
+    if len(lines) > _MOST_FAULTS:
+        notes.left.append(f"{len(lines) - _MOST_FAULTS} more errors: {COMMAND} check {final.name}")
+    if report.warnings:
+        count = f"{report.warnings} warning" + ("s" if report.warnings > 1 else "")
+        notes.left.append(f"look at {count}: {COMMAND} check {final.name}")
 
 
 def _add_example(inner: Path, configs: dict[str, ModelConfig], notes: Notes) -> None:
