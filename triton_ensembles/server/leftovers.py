@@ -2,18 +2,21 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 from pathlib import Path
 
 from triton_ensembles.ground import processes
 from triton_ensembles.server.sockets import socket_folders
-from triton_ensembles.server.unpacked_environments import UnpackedEnvironments
 
 # A variable that every process of a server inherits, also one in a session of its own; its value is unique.
 MARK = "TRITON_ENSEMBLES_SERVER"
 _ROUNDS = 5  # of ending such processes, which may start others meanwhile
 _KILL_SECONDS = 5.0  # that the kernel may take to end one
+_TEMPORARY = Path("/tmp")
+_PATTERN = "python_env_??????"
+_NAME = re.compile(rb"/tmp/(python_env_[0-9A-Za-z]{6})(?![0-9A-Za-z])")
 
 
 def end_marked(mark: str) -> None:
@@ -28,6 +31,26 @@ def end_marked(mark: str) -> None:
             processes.wait_for_handles(members, _KILL_SECONDS)
         for pid in leftover:
             processes.reap(pid, os.WNOHANG)
+
+
+class UnpackedEnvironments:
+    """The folders /tmp/python_env_XXXXXX of one tritonserver, into which it unpacks packed environments (pb_env.cc), as
+    far as they were found. They are still known when the server has been killed.
+
+    Each Python backend makes one when it is loaded, heeds no TMPDIR, and deletes it only when the server exits. The
+    steps that run in one tell whose it is: its lib/ is on their LD_LIBRARY_PATH.
+    """
+
+    def __init__(self) -> None:
+        self.folders: frozenset[Path] = frozenset()  # threads may go through it while another one looks for more
+
+    def find(self, pid: int) -> None:
+        """Look for the folders of the server ``pid`` in which steps run that have been made since the last call."""
+        made = set(_TEMPORARY.glob(_PATTERN)) - self.folders
+        for child in processes.descendants(pid) if made else ():
+            with contextlib.suppress(OSError):  # it has ended
+                named = _NAME.findall(Path(f"/proc/{child}/environ").read_bytes())
+                self.folders |= made & {_TEMPORARY / os.fsdecode(name) for name in named}
 
 
 class Leftovers:
