@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tritonclient.http as http
+from click.testing import CliRunner
 
 from tests.repositories import model_py, write_ensemble, write_step
 from tests.running import client_of
@@ -15,6 +16,7 @@ from tests.wheels import add_wheel
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.request import BuildRequest, Proof
+from triton_ensembles.commands.profile import profile
 from triton_ensembles.ground.errors import EnsembleError, shown
 from triton_ensembles.project.declared import Asked
 from triton_ensembles.server.bare_python import bare_python
@@ -219,6 +221,13 @@ def test_what_cannot_be_is_one_sentence_with_its_place(
     with pytest.raises(EnsembleError) as refused:
         served(models / "second", tmp_path)
     assert re.search(says, str(refused.value)), str(refused.value)
+
+
+def test_a_profile_is_of_the_packages_that_its_command_line_names(models: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("ninefold\n")
+    options = ("--requirements", str(tmp_path / "mine.txt"), "--output", str(tmp_path / "profiles"))
+    refused = CliRunner().invoke(profile, [str(models / "second"), *options]).exception
+    assert re.search(r"a module 'factor'; write factor into .*mine\.txt", str(refused)), refused
 
 
 def test_a_library_that_was_installed_since_is_found(models: Path, wheel_index: Path, tmp_path: Path) -> None:
