@@ -132,7 +132,7 @@ def _profile(selected: Chosen, target: Target, folder: Path, load: Load, *, fres
             ensemble=str(manifest.get("ensemble") or served.tops[0]),
             form="fused" if any(served.repository.glob(f"*/*/{PLAN}")) else "drawn",
             python=served.python,
-            completes=hosted.completes,
+            completes=not served.is_complete,
             examples=_examples(served, manifest),
         )
         bench = Path(scratch) / "bench"

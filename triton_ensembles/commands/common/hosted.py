@@ -27,32 +27,20 @@ from triton_ensembles.triton.targets import CPU, Target
 
 @dataclass(frozen=True)
 class Hosted:
-    """Archives of one multi-model endpoint.
-
-    Attributes:
-        archives: by TargetModel.
-        configs: that of the model that answers, by TargetModel.
-        image: of the container.
-        single: whether it is for a single-model endpoint instead.
-        served: what is in the archives, by TargetModel.
-        completes: whether Triton completes configs.
-    """
+    """The archives of one endpoint, and what is in each, by TargetModel; and the containers that serve them."""
 
     archives: Mapping[str, Path]
-    configs: Mapping[str, ModelConfig]
-    image: str
-    single: bool
     served: Mapping[str, Served]
-    completes: bool
+    containers: Containers
 
     def create(self, clients: Clients) -> None:
         """Create an endpoint over them, and print how boto3 calls each."""
-        variables = {} if self.completes else {ADDITIONAL_ARGS: "--disable-auto-complete-config"}
-        create_endpoint(clients, ENDPOINT, self.archives.items(), Containers(self.image, variables, self.single))
+        create_endpoint(clients, ENDPOINT, self.archives.items(), self.containers)
         click.echo(f"\nthe endpoint {ENDPOINT} is in service; with these variables, Python calls it:\n")
         click.echo('import boto3, json\nruntime = boto3.client("sagemaker-runtime")')
-        for target_model, config in self.configs.items():
-            click.echo(invocation("" if self.single else target_model, config))
+        single = self.containers.single
+        for target_model, source in self.served.items():
+            click.echo(invocation("" if single else target_model, _config(source, single)))
 
 
 def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, server: Installation | None = None) -> Hosted:
@@ -62,25 +50,20 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU, server: Ins
         EnsembleError: one cannot be built, ``check`` finds errors in one, two have one name, or they need different
             Pythons.
     """
-    hosted: dict[str, tuple[Served, Path]] = {}
+    sources: dict[str, Served] = {}
     for source in serve_all(selected, Weights(), target, scratch, server):
         target_model = f"{source.name}.tar.gz"
-        if target_model in hosted:
-            clash = hosted[target_model][0].path
-            raise EnsembleError(
-                f"{shown(clash)} and {shown(source.path)} would both be {target_model}", cure="rename one"
-            )
-        hosted[target_model] = source, _archive_of(source, scratch)
-    python = one_python({source.name: source.python for source, _ in hosted.values()})
+        if target_model in sources:
+            both = f"{shown(sources[target_model].path)} and {shown(source.path)}"
+            raise EnsembleError(f"{both} would both be {target_model}", cure="rename one")
+        sources[target_model] = source
+    archives = {target_model: _archive_of(source, scratch) for target_model, source in sources.items()}
+    python = one_python({source.name: source.python for source in sources.values()})
     release = image_of_server(server)
-    return Hosted(
-        archives={name: archive for name, (_, archive) in hosted.items()},
-        configs={name: _config(source, target.single) for name, (source, _) in hosted.items()},
-        image=f"sagemaker-tritonserver:{release}-py3-cpu" if release else image_for(python),
-        single=target.single,
-        served={name: source for name, (source, _) in hosted.items()},
-        completes=not all(source.is_complete for source, _ in hosted.values()),
-    )
+    image = f"sagemaker-tritonserver:{release}-py3-cpu" if release else image_for(python)
+    is_complete = all(source.is_complete for source in sources.values())
+    variables = {ADDITIONAL_ARGS: "--disable-auto-complete-config"} if is_complete else {}
+    return Hosted(archives, sources, Containers(image, variables, target.single))
 
 
 def _archive_of(source: Served, scratch: Path) -> Path:
