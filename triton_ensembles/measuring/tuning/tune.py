@@ -65,9 +65,7 @@ def tune(
         spent_minutes=round(budget.spent / 60, 2),
         machine=facts,
         versions=server_versions,
-        goal=subject.goal,
-        settings=subject.settings,
-        notes=subject.notes,
+        subject=subject,
         outcome=outcome,
         diff=subject.files.diff(outcome.best),
     )

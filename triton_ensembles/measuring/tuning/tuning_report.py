@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from triton_ensembles.measuring.perf.sweep_report import Conditions, aligned
-from triton_ensembles.measuring.tuning.goal import Goal
 from triton_ensembles.measuring.tuning.search import Outcome
-from triton_ensembles.measuring.tuning.space import PRESENT, Setting
+from triton_ensembles.measuring.tuning.space import PRESENT
+from triton_ensembles.measuring.tuning.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -15,15 +15,12 @@ class TuningReport(Conditions):
 
     Attributes:
         minutes: the budget; ``spent_minutes`` is what the search took of it.
-        notes: what was left as it is, and why.
         diff: of the files that ``--write`` changes.
     """
 
     minutes: float
     spent_minutes: float
-    goal: Goal
-    settings: tuple[Setting, ...]
-    notes: tuple[str, ...]
+    subject: Subject
     outcome: Outcome
     diff: str
 
@@ -35,9 +32,9 @@ class TuningReport(Conditions):
             **{field.name: getattr(self, field.name) for field in fields(Conditions)},
             "minutes": self.minutes,
             "spent_minutes": self.spent_minutes,
-            "goal": asdict(self.goal),
-            "space": [asdict(setting) for setting in self.settings],
-            "notes": list(self.notes),
+            "goal": asdict(self.subject.goal),
+            "space": [asdict(setting) for setting in self.subject.settings],
+            "notes": list(self.subject.notes),
             "best": {"settings": outcome.best.as_dict(), "concurrency": outcome.concurrency},
             "final": self._final(),
             "ended": outcome.ended,
@@ -73,7 +70,7 @@ class TuningReport(Conditions):
 
 def tables(report: TuningReport) -> str:
     """The front, and how the best compares with the present settings, for a terminal."""
-    outcome, goal = report.outcome, report.goal
+    outcome, goal = report.outcome, report.subject.goal
     rows = [["concurrency", "inferences/s", "p50 ms", "p99 ms", "rounds", "", "settings"]]
     for candidate, times, rounds in outcome.records.front():
         numbers = [f"{value:.1f}" for value in (times.throughput, times.p50_ms, times.p99_ms)]
@@ -89,9 +86,9 @@ def tables(report: TuningReport) -> str:
 
 
 def _verdict(report: TuningReport) -> list[str]:
-    outcome, final = report.outcome, report.outcome.final
+    outcome, final, goal = report.outcome, report.outcome.final, report.subject.goal
     spent = f"{outcome.ended}, after {report.spent_minutes:.1f} of {report.minutes:g} minutes"
-    lines = [f"goal: {report.goal}; {spent}", f"best: {outcome.best}, at concurrency {outcome.concurrency}"]
+    lines = [f"goal: {goal}; {spent}", f"best: {outcome.best}, at concurrency {outcome.concurrency}"]
     if final is not None:
         ratio_of = "the throughput of" if final.counts_throughput else "as low a p99 as with"
         (ours, theirs), low, high = final.medians, min(final.ratios), max(final.ratios)
@@ -102,6 +99,6 @@ def _verdict(report: TuningReport) -> list[str]:
         )
     elif outcome.best != PRESENT:
         lines.append("it was not compared with the present settings in final rounds")
-    if not any(report.goal.holds(trial.times) for trial in outcome.records.of(outcome.best)):
+    if not any(goal.holds(trial.times) for trial in outcome.records.of(outcome.best)):
         lines.append("the goal was not reached")
     return lines
