@@ -19,7 +19,7 @@ from triton_ensembles.hosting.model import Model
 from triton_ensembles.hosting.objects import Files
 from triton_ensembles.hosting.triton_api import ContainerAnswered, ContainerDied
 from triton_ensembles.server.sagemaker_server import SageMakerServer
-from triton_ensembles.server.server_command import Reach
+from triton_ensembles.server.server_command import Reach, ServerOptions
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS
 
 _LIMITS = Budgets(memory_bytes=0, disk_bytes=1)  # only the seconds matter here
@@ -44,8 +44,8 @@ class LocalContainer:
         self._models: dict[str, Model] = {}
         flags = " ".join(["--allow-http=true", "--allow-grpc=true", *arguments])
         variables = container_variables({ADDITIONAL_ARGS: flags}, multi_model=True)
-        folder, seconds = self._disk.empty_folder(), _LIMITS.startup_seconds
-        self._container = Container(Launch(folder, variables, root / "log", seconds, python, reach=Reach.SECRET))
+        options = ServerOptions(log=root / "log", ready_seconds=_LIMITS.startup_seconds, python=python)
+        self._container = Container(Launch(self._disk.empty_folder(), variables, options, reach=Reach.SECRET))
 
     async def __aenter__(self) -> Self:
         await self._container.start()

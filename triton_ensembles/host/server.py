@@ -17,6 +17,7 @@ from triton_ensembles.hosting.disk import Disk
 from triton_ensembles.hosting.http_server import answering, listen, stop_signals, working_folders
 from triton_ensembles.hosting.log_file import trim_log
 from triton_ensembles.server.bare_python import NO_BYTECODE
+from triton_ensembles.server.server_command import ServerOptions
 from triton_ensembles.triton.sagemaker_variables import ADDITIONAL_ARGS, MULTI_MODEL
 
 _NOTE_SECONDS = 2.0  # between notes of what is loaded
@@ -67,22 +68,17 @@ def _room(settings: Settings, source: Source, report: HostReport) -> Room:
     budgets = settings.budgets
     flags = "--allow-http=true" + (" --disable-auto-complete-config" if settings.disable_auto_complete_config else "")
     disk = Disk(settings.scratch, source.objects, budgets.disk_bytes)
-    launch = Launch(
-        disk.empty_folder(),
-        {
-            **settings.environment,
-            NO_BYTECODE: "1",  # in a folder that is watched, it would be a change
-            MULTI_MODEL: "true",
-            ADDITIONAL_ARGS: flags,
-            "SAGEMAKER_TRITON_LOG_VERBOSE": "false",  # the script's default writes ten lines about each request
-            "SAGEMAKER_TRITON_THREAD_COUNT": "64",
-        },
-        settings.server_log,
-        budgets.startup_seconds,
-        settings.python,
-        home=settings.server,
-        kserve=True,
-    )
+    variables = {
+        **settings.environment,
+        NO_BYTECODE: "1",  # in a folder that is watched, it would be a change
+        MULTI_MODEL: "true",
+        ADDITIONAL_ARGS: flags,
+        "SAGEMAKER_TRITON_LOG_VERBOSE": "false",  # the script's default writes ten lines about each request
+        "SAGEMAKER_TRITON_THREAD_COUNT": "64",
+    }
+    seconds, python, home = budgets.startup_seconds, settings.python, settings.server
+    options = ServerOptions(log=settings.server_log, ready_seconds=seconds, python=python, home=home)
+    launch = Launch(disk.empty_folder(), variables, options, kserve=True)
     return Room(source.catalog, Container(launch), disk, budgets, report, settings.pin)
 
 

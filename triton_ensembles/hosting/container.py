@@ -18,9 +18,8 @@ from triton_ensembles.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.hosting.model_processes import ModelProcesses, Usage, is_stub
 from triton_ensembles.hosting.triton_api import TritonApi
 from triton_ensembles.server.gateway_server import GatewayServer
-from triton_ensembles.server.home import Installation
 from triton_ensembles.server.sagemaker_server import SageMakerServer
-from triton_ensembles.server.server_command import Reach
+from triton_ensembles.server.server_command import Reach, ServerOptions
 from triton_ensembles.server.server_process import BusyAbortError
 from triton_ensembles.triton.destination import LOCAL
 
@@ -43,37 +42,25 @@ class Launch:
 
     Attributes:
         repository: a folder, which must exist when the container starts.
-        log: the file that it appends its log to.
-        startup_seconds: how long it may take until /ping answers.
+        options: of its server, which appends to the log.
         gateway: whether it is the gateway's container, with its table in the repository.
         release: of the image, whose script reads the variables.
-        home: the Triton that it starts; None for the one that ``setup`` has installed.
         reach: who may talk to KServe v2, where the variables turn it on.
         kserve: whether models are requested over KServe v2, which the variables turn on, and not as SageMaker does.
     """
 
     repository: Path
     environment: Mapping[str, str]
-    log: Path
-    startup_seconds: float
-    python: str = ""
+    options: ServerOptions
     gateway: bool = False
     release: tuple[int, int] = LOCAL
-    home: Installation | None = None
     reach: Reach = Reach.SOCKETS
     kserve: bool = False
 
     def server(self) -> SageMakerServer | GatewayServer:
         make = GatewayServer if self.gateway else partial(SageMakerServer, release=self.release, reach=self.reach)
-        return make(
-            self.repository,
-            self.environment,
-            log=self.log,
-            append_log=True,
-            python=self.python,
-            ready_seconds=self.startup_seconds,
-            home=self.home,
-        )
+        options: ServerOptions = {**self.options, "append_log": True}
+        return make(self.repository, self.environment, **options)
 
 
 class Container:
@@ -101,7 +88,7 @@ class Container:
     @property
     def has_stubs(self) -> bool:
         """Return whether every model has processes of its own, as those of this project's backends have."""
-        return self._launch.home is None
+        return self._launch.options.get("home") is None
 
     @property
     def ready(self) -> bool:

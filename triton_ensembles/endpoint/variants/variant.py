@@ -32,6 +32,7 @@ from triton_ensembles.sagemaker.contract import SHELL_CHARACTERS, TARGET_MODEL
 from triton_ensembles.sagemaker.model_state import ModelState
 from triton_ensembles.sagemaker.routing import rank
 from triton_ensembles.server.home import Installation
+from triton_ensembles.server.server_command import ServerOptions
 from triton_ensembles.triton.sagemaker_variables import variable_faults
 
 _MEASURE_SECONDS = (2.0, 10.0)  # between measurements: at least and at most
@@ -164,17 +165,10 @@ class Variant:
         disk = Disk(self._context.root / str(index), self._context.objects, self._budgets.disk_bytes)
         multi = self._spec.mode == "MultiModel"
         folder = disk.empty_folder() if multi else disk.model_folder(model_hash(self._spec.model_data_url))
-        launch = Launch(
-            folder,
-            container_variables(self._spec.environment, multi_model=multi),
-            self._context.log,
-            self._budgets.startup_seconds,
-            self._python,
-            self._spec.is_gateway,
-            self._spec.release,
-            self._context.server,
-        )
-        container = Container(launch)
+        seconds, home = self._budgets.startup_seconds, self._context.server
+        options = ServerOptions(log=self._context.log, ready_seconds=seconds, python=self._python, home=home)
+        variables = container_variables(self._spec.environment, multi_model=multi)
+        container = Container(Launch(folder, variables, options, self._spec.is_gateway, self._spec.release))
         shared = container, disk, self._budgets, report
         models = ModelCache(self._model, *shared) if multi else SingleModel(self._spec.model_data_url, *shared)
         return Instance(index, container, models, disk, self._budgets, report)
