@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 import tritonclient.grpc as grpc
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.files import write_files
 from tests.running import serving
-from tests.runtime.fused.dags import Dag, Request, Tensor, random_dags, requests
+from tests.runtime.fused.dags import Dag, Request, Tensor, random_dags, random_request
 from tests.runtime.fused.test_parity import agree, answer, bits, without_folders
 from triton_ensembles import testing
 from triton_ensembles.server.triton_server import TritonServer
@@ -32,17 +32,8 @@ def requests_for(config: Path, number: int) -> list[Request]:
         ]
         for tensors in (read.input, read.output)
     )
-    found: list[Request] = []
-    alike = settings(phases=[Phase.generate], database=None, deadline=None, suppress_health_check=list(HealthCheck))
-
-    @seed(number)
-    @settings(alike, max_examples=7)
-    @given(requests(Dag(rows, inputs, outputs, [])))
-    def collect(request: Request) -> None:
-        found.append(request)
-
-    collect()
-    return found
+    dag, chance = Dag(rows, inputs, outputs, []), Random(number)
+    return [random_request(dag, chance) for _ in range(7)]
 
 
 def here(step: testing.Step, request: Request) -> Any:

@@ -48,19 +48,14 @@ class TritonPythonModel:
         return await asyncio.gather(*(asyncio.to_thread(self.answer, request) for request in requests))
 
     def execute(self, requests):
-        responses = [self.answer(request) for request in requests]
-        if "counts_wrong" in self.habits and self.rare(self.last):
-            return responses[1:]
-        if "returns_tuple" in self.habits and self.rare(self.last):
-            return tuple(responses)
-        return responses
+        return [self.answer(request) for request in requests]
 
     def rare(self, digest):
         return digest[0] % 3 == 0
 
     def answer(self, request):
         given = {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
-        digest = self.last = self.digest(request, given)
+        digest = self.digest(request, given)
         if "lazy" in self.habits:
             import late
 
@@ -84,8 +79,6 @@ class TritonPythonModel:
             if "refuses" in self.habits:
                 code = getattr(pb_utils.TritonError, CODES[digest[1] % len(CODES)])
                 return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"refused, as ü {digest[2]}", code))
-            if "returns_text" in self.habits:
-                return "text"
         for name, callee in self.calls.items():
             response = self.call(f"{self.prefix}.{name}", callee, digest)
             if response.has_error():
@@ -171,8 +164,6 @@ class TritonPythonModel:
             array = array[:-1].reshape(shape)
             if "fixed_bytes" in self.habits:
                 array = np.array([str(item).encode() for item in array.ravel()], np.bytes_).reshape(shape)
-            if "unicode" in self.habits and self.rare(digest):
-                array = array.astype(str)
         else:
             dtype = np.dtype(pb_utils.triton_string_to_numpy(kind))
             raw = random.bytes(int(np.prod(shape)) * dtype.itemsize)
