@@ -1,19 +1,13 @@
 """Ensembles staged as drawn and as fused. Packages are left out: the steps of these tests need only numpy."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-
-import tritonclient.grpc as grpc
 
 from tests.files import write_files
 from tests.hosting.archives import CONFIG, ensemble
-from tests.running import grpc_client, serving
 from triton_ensembles.building.packed.fused_staging import stage_fused
 from triton_ensembles.building.packed.staging import stage
 from triton_ensembles.building.planned.fusion import fuse
 from triton_ensembles.building.planned.plan import plan_build
-from triton_ensembles.server.triton_server import TritonServer
 from triton_ensembles.triton.targets import CPU, fused
 
 
@@ -21,15 +15,6 @@ def stage_both(folder: Path, repositories: Path) -> None:
     """Add the ensemble in ``folder`` to two repositories, ``drawn`` and ``fused``."""
     stage(plan_build(folder, CPU), repositories / "drawn", artifacts={}, environments={})
     stage_fused_form(folder, repositories / "fused")
-
-
-@contextmanager
-def both_forms(folder: Path, scratch: Path) -> Iterator[dict[str, grpc.InferenceServerClient]]:
-    """Clients of two servers, which have the ensemble in ``folder`` as drawn and as fused."""
-    stage_both(folder, scratch)
-    drawn, fused = (TritonServer([scratch / form], log=scratch / f"{form}.log") for form in ("drawn", "fused"))
-    with serving(drawn), serving(fused), grpc_client(drawn) as first, grpc_client(fused) as second:
-        yield {"drawn": first, "fused": second}
 
 
 def stage_fused_form(folder: Path, repository: Path) -> None:
