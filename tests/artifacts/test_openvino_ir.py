@@ -9,7 +9,7 @@ import pytest
 
 from tests.files import write_files
 from tests.runtime.backends.embedding import WIDTH
-from tests.runtime.backends.test_openvino import frozen_graph
+from tests.runtime.backends.networks import frozen_graph
 from triton_ensembles.artifacts import Job, openvino_ir
 from triton_ensembles.building.made.artifact_maker import MakerCall
 from triton_ensembles.ground.errors import EnsembleError

@@ -1,10 +1,17 @@
-"""Networks with enough weights to be mapped, as ONNX, and a config for one of them."""
+"""Networks with enough weights to be mapped, as ONNX, and a config for one of them; a small frozen graph, and a config
+for it; a small SavedModel."""
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.configs import ON_CPU, tensors
+
 VOCABULARY, WIDTH, SIDE = 120, 1200, 12
+KERNEL = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
 Array = np.ndarray
 
 
@@ -88,3 +95,40 @@ def model_of(
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     content: bytes = model.SerializeToString()
     return content
+
+
+def frozen_graph(batch: int | None = None) -> bytes:
+    """input [batch, 4] -> layer/scores [batch, 3], and after them shifted [batch, 3]."""
+    import tensorflow as tf
+
+    with tf.Graph().as_default() as graph:
+        given = tf.compat.v1.placeholder(tf.float32, [batch, 4], name="input")
+        scores = tf.matmul(given, KERNEL, name="layer/scores")
+        tf.add(scores, 1.0, name="shifted")
+        content: bytes = graph.as_graph_def().SerializeToString()
+    return content
+
+
+def graph_config(name: str, backend: str, output: str = "layer/scores") -> str:
+    head = f'name: "{name}" backend: "{backend}" max_batch_size: 16 default_model_filename: "model.graphdef"\n'
+    batching = "dynamic_batching { max_queue_delay_microseconds: 200000 }\n"
+    return head + tensors("input:FP32:4", f"{output}:FP32:3") + ON_CPU + batching
+
+
+def save_model(folder: Path) -> Path:
+    """Write a SavedModel that multiplies by a variable, as AWS's notebooks of TensorFlow have one of MNIST: X (float32
+    [batch, 2]) -> Y, twice as much."""
+    import tensorflow as tf
+
+    class Double(tf.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.factor = tf.Variable(2.0)
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="X")])  # type: ignore[untyped-decorator]
+        def __call__(self, given: Any) -> dict[str, Any]:
+            return {"Y": given * self.factor}
+
+    module = Double()
+    tf.saved_model.save(module, str(folder), signatures=module.__call__)
+    return folder

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.running import serving
-from tests.runtime.backends.networks import model_of
+from tests.runtime.backends.networks import model_of, save_model
 from triton_ensembles.server.clients import http_client
 from triton_ensembles.server.triton_server import TritonServer
 
@@ -25,15 +25,14 @@ def doubling(*shape: str | int) -> bytes:
     return model_of([helper.make_node("Add", ["X", "X"], ["Y"])], [x], [y], {})
 
 
-def written(repository: Path, name: str, content: bytes, config: str | None, file: str = "model.onnx") -> None:
-    files = {f"1/{file}": content} | ({} if config is None else {"config.pbtxt": config.encode()})
-    write_files(repository / name, files)
+def written(repository: Path, name: str, content: bytes, config: str | None) -> None:
+    write_files(repository / name, {"1/model.onnx": content} | ({"config.pbtxt": config} if config else {}))
 
 
 ROWS = doubling("batch", 2)
 # By name: the file, its config, and what the server makes of it: max_batch_size, dims, and whether requests are joined.
-MODELS: dict[str, tuple[bytes, str | None, int, list[int], bool]] = {
-    "nothing": (ROWS, None, 4, [2], True),
+MODELS: dict[str, tuple[bytes, str, int, list[int], bool]] = {
+    "nothing": (ROWS, "", 4, [2], True),
     "half": (ROWS, 'backend: "onnxruntime" input { name: "X" data_type: TYPE_FP32 dims: 2 }', 4, [2], True),
     "platform": (doubling("batch", "length", 2), 'platform: "onnxruntime_onnx" max_batch_size: 8', 8, [-1, 2], True),
     "one": (ROWS, 'backend: "onnxruntime" max_batch_size: 1', 1, [2], False),
@@ -42,22 +41,28 @@ MODELS: dict[str, tuple[bytes, str | None, int, list[int], bool]] = {
     "openvino": (ROWS, 'backend: "openvino" default_model_filename: "model.onnx"', 0, [-1, -1], False),
     "layout": (doubling(1, 2), 'backend: "openvino"', 4, [2], True),
     "named": (ROWS, 'backend: "onnxruntime" default_model_filename: "net.onnx"', 4, [2], True),
+    # AWS's container takes such a folder.
+    "saved": (b"", "", 4, [2], True),
+}
+OTHERS = {
+    "number": (doubling(), 'backend: "onnxruntime"'),
+    "row": (doubling("batch"), 'backend: "onnxruntime"'),
+    "refused": (doubling(3, 2), 'backend: "onnxruntime" max_batch_size: 8'),
 }
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[http.InferenceServerClient]:
     repository = tmp_path_factory.mktemp("repository")
-    for name, (content, config, *_) in MODELS.items():
+    for name, (content, config, *_) in (MODELS | OTHERS).items():
         written(repository, name, content, config)
-    written(repository, "number", doubling(), 'backend: "onnxruntime"')
-    written(repository, "row", doubling("batch"), 'backend: "onnxruntime"')
     (repository / "named" / "1" / "model.onnx").rename(repository / "named" / "1" / "net.onnx")
+    (repository / "saved" / "1" / "model.onnx").unlink()
+    save_model(repository / "saved" / "1" / "model.savedmodel")
     graph = ov.Core().read_model(repository / "layout" / "1" / "model.onnx")
     for port in (*graph.inputs, *graph.outputs):
         ov.layout_helpers.set_layout(port, ov.Layout("NC"))
     ov.save_model(graph, repository / "layout" / "1" / "model.xml")
-    written(repository, "refused", doubling(3, 2), 'backend: "onnxruntime" max_batch_size: 8')
     flags = ("--exit-on-error=false", "--strict-readiness=false")
     with serving(TritonServer([repository], arguments=flags)) as server, http_client(server) as client:
         yield client

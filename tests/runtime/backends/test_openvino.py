@@ -8,44 +8,15 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from tests.configs import ON_CPU, tensors
 from tests.runtime.backends.conftest import ModelServer, mapped_kilobytes
 from tests.runtime.backends.embedding import TABLE, config, embedding, ids, parameter
-
-KERNEL = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
-
-
-def frozen_graph(batch: int | None = None) -> bytes:
-    """input [batch, 4] -> scores [batch, 3], and after them shifted [batch, 3]."""
-    import tensorflow as tf
-
-    with tf.Graph().as_default() as graph:
-        given = tf.compat.v1.placeholder(tf.float32, [batch, 4], name="input")
-        scores = tf.matmul(given, KERNEL, name="layer/scores")
-        tf.add(scores, 1.0, name="shifted")
-        content: bytes = graph.as_graph_def().SerializeToString()
-    return content
-
-
-def graph_config(name: str, output: str) -> str:
-    head = f'name: "{name}" backend: "openvino" max_batch_size: 16 default_model_filename: "model.graphdef"\n'
-    return head + tensors("input:FP32:4", f"{output}:FP32:3") + ON_CPU
-
-
-@pytest.mark.parametrize(("output", "batch"), [("shifted", None), ("layer/scores", 1)])
-def test_frozen_graph(model_server: ModelServer, output: str, batch: int | None) -> None:
-    """Otherwise InceptionV3's graph would not load: its softmax is not its last tensor, and it has batch size 1."""
-    name = f"graph_{batch}"
-    model_server.load(name, graph_config(name, output), {"1/model.graphdef": frozen_graph(batch)})
-    given = np.random.default_rng(2).standard_normal((3, 4)).astype(np.float32)
-    answer = model_server.infer(name, [output], input=given)[output]
-    np.testing.assert_allclose(answer, given @ KERNEL + (1 if output == "shifted" else 0), rtol=1e-5, atol=1e-6)
+from tests.runtime.backends.networks import KERNEL, frozen_graph, graph_config
 
 
 def test_precision_is_what_the_config_says(model_server: ModelServer) -> None:
-    """Otherwise OpenVINO would compute in bf16 nowhere; ``test_frozen_graph`` shows that it is not wherever it can."""
+    """Otherwise OpenVINO would compute in bf16 nowhere; test_frozen_graphs.py shows that it is not wherever it can."""
     given = np.random.default_rng(4).standard_normal((8, 4)).astype(np.float32)
-    text = graph_config("bf16", "layer/scores") + parameter("HINT_BF16", "YES")
+    text = graph_config("bf16", "openvino") + parameter("HINT_BF16", "YES")
     model_server.load("bf16", text, {"1/model.graphdef": frozen_graph()})
     error = np.abs(model_server.infer("bf16", ["layer/scores"], input=given)["layer/scores"] - given @ KERNEL).max()
     if "BF16" in ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
@@ -84,7 +55,9 @@ def test_weights_that_are_packed_are_not_in_memory_once_more(model_server: Model
     given.output(0).set_names({"input"})
     scores.output(0).set_names({"scores"})
     ov.save_model(ov.Model([scores], [given]), tmp_path / "model.xml", compress_to_fp16=False)
-    text = graph_config("large", "scores").replace("model.graphdef", "model.xml").replace("[ 4 ]", "[ 1500 ]")
+    text = (
+        graph_config("large", "openvino", "scores").replace("model.graphdef", "model.xml").replace("[ 4 ]", "[ 1500 ]")
+    )
     files = {f"1/{name}": (tmp_path / name).read_bytes() for name in ("model.xml", "model.bin")}
     model_server.load("large", text.replace("[ 3 ]", "[ 1500 ]"), files)
     (sizes,) = mapped_kilobytes(model_server.repository / "large" / "1" / "model.bin")
