@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_ensembles.runtime.backends.common.batching import Array, BadInputError, Request, run_batch
-from triton_ensembles.runtime.backends.common.model_instance import LoadError
 from triton_ensembles.runtime.backends.common.padding import find_axes, run_padded
 
 AXES = find_axes(
@@ -95,9 +93,3 @@ def test_long_rows_of_a_request_do_not_lengthen_its_short_ones() -> None:
 
     run_padded([padded([10, 128, 12]), padded([14])], run, AXES)
     assert sorted(shapes) == [(1, 128), (3, 14)]
-
-
-@pytest.mark.parametrize("shapes", [{"X": ["batch", 3]}, {"X": ["batch", "height", "width"]}])
-def test_a_file_without_one_variable_length_is_refused(shapes: dict[str, list[object]]) -> None:
-    with pytest.raises(LoadError, match="one named axis of any size"):
-        find_axes(shapes, {})

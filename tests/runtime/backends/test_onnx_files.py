@@ -80,6 +80,11 @@ def test_options_of_the_native_backend(model_server: ModelServer, backend: str, 
     [
         ("onnxruntime", parameter("intra_op_thread_count", "-1"), 'intra_op_thread_count is "-1", but must'),
         ("onnxruntime", "optimization { graph { level: 7 } }", "graph.level is 7, but must be one of -1, 0, 1, 2"),
+        (
+            "onnxruntime",
+            parameter("padded_batching", "true"),
+            "padded_batching needs one named axis of any size in the",
+        ),
         ("openvino", parameter("INFERENCE_NUM_THREADS", "two"), 'INFERENCE_NUM_THREADS is "two", but must'),
         ("openvino", parameter("padded_batching", "true"), "padded_batching needs an axis of any size in the file's"),
     ],
