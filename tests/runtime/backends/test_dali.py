@@ -20,7 +20,6 @@ from tests.running import serving
 from tests.runtime.backends.conftest import Array, ModelServer, on_cpu
 from tests.runtime.backends.embedding import parameter
 from triton_ensembles.checking.checker import check
-from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import descendants
 from triton_ensembles.server.triton_server import TritonServer
 
@@ -159,14 +158,6 @@ def test_any_pipeline_returns_the_requested_outputs(model_server: ModelServer) -
         model_server.infer("two", ["SUM"], A=np.ones((1, 3), np.float32), B=np.ones((1, 2), np.float32))
 
 
-def write(repository: Path, configs: dict[str, str]) -> Path:
-    """A model for each config, with a pipeline that declares what it returns."""
-    pipeline = make_pipeline(two_outputs, output_dtype=[types.FLOAT] * 2, output_ndim=[1] * 2)
-    for name, config in configs.items():
-        write_files(repository / name, {"1/model.dali": pipeline, "config.pbtxt": config})
-    return repository
-
-
 COMPLETED = {
     "nothing": 'backend: "dali"',
     "unbatched": 'backend: "dali" max_batch_size: 0',
@@ -177,7 +168,9 @@ COMPLETED = {
 
 def test_the_pipeline_says_what_the_config_leaves_out(tmp_path: Path) -> None:
     """As dali_backend's own qa/L0_autoconfig has it, and check says nothing of it."""
-    write(tmp_path, COMPLETED)
+    pipeline = make_pipeline(two_outputs, output_dtype=[types.FLOAT] * 2, output_ndim=[1] * 2)
+    for name, config in COMPLETED.items():
+        write_files(tmp_path / name, {"1/model.dali": pipeline, "config.pbtxt": config})
     assert not [fault for fault in check([tmp_path]).faults if fault.severity == "error"]
     with serving(TritonServer([tmp_path], completes=True)) as server:
         client = http.InferenceServerClient(server.http_url)
@@ -195,13 +188,6 @@ def test_the_pipeline_says_what_the_config_leaves_out(tmp_path: Path) -> None:
         assert answers[name][config["output"][0]["name"]].tolist() == (A + B).tolist()
     assert configs["partly"]["dynamic_batching"]["max_queue_delay_microseconds"] == 5
     assert [entry.get("allow_ragged_batch", False) for entry in configs["partly"]["input"]] == [False, True]
-
-
-def test_more_outputs_than_the_pipeline_returns_are_refused(tmp_path: Path) -> None:
-    outputs = " ".join(f'output {{ name: "{name}" data_type: TYPE_FP32 dims: -1 }}' for name in "XYZ")
-    models = write(tmp_path / "models", {"more": f'backend: "dali" {outputs}'})
-    with pytest.raises(EnsembleError, match="the config has 3 outputs, but the pipeline returns 2"):
-        TritonServer([models], completes=True, log=tmp_path / "log").start()
 
 
 def cut_at_first_value() -> Any:
@@ -226,6 +212,11 @@ def test_without_a_batch_axis_and_with_rows_of_different_shapes(model_server: Mo
         ("TYPE_UINT8", "TYPE_INT32", "is TYPE_INT32 in the config, but TYPE_UINT8 in the file"),
         ("dims: [ -1 ]", "dims: [ -1, -1 ]", r"\[-1, -1, -1\] with the batch axis in the config, but \[-1, -1\]"),
         ("dims: [ 299, 299, 3 ]", "dims: [ 299, 299 ]", 'output "DALI_OUTPUT_0" is .* in the file'),
+        (
+            "output [",
+            'output [ { name: "Z" data_type: TYPE_FP32 dims: 1 },',
+            "config has 2 outputs, but the pipeline returns 1",
+        ),
         ('"4"', '"four"', 'num_threads is "four", but must be a whole number'),
         ("", "", "model.dali is not a serialized DALI pipeline"),
     ],
