@@ -9,6 +9,7 @@ from tests.checking.packing import faults
 from tests.checking.pieces import torchscript
 from tests.checking.served import ModelLoader
 from tests.files import write_files
+from tests.runtime.backends.networks import save_model
 from triton_ensembles.checking.examples import io_tensor, python_model
 from triton_ensembles.checking.fault import Severity
 
@@ -30,11 +31,11 @@ TORCHSCRIPT = {
 METHODS = {"encoder": "encode"}
 # Its input, and a file that is missing.
 SAVED = {
-    "right": ("x", "4", ""),
-    "of-the-function": ("X", "4", ""),
-    "of-five": ("x", "5", ""),
-    "without-data": ("x", "4", "variables/variables.data-00000-of-00001"),
-    "without-folder": ("x", "4", "variables"),
+    "right": ("X", "2", ""),
+    "of-the-function": ("given", "2", ""),
+    "of-five": ("X", "5", ""),
+    "without-data": ("X", "2", "variables/variables.data-00000-of-00001"),
+    "without-folder": ("X", "2", "variables"),
 }
 
 
@@ -59,22 +60,13 @@ def test_the_server_agrees_on_types_of_torchscript(tmp_path: Path) -> None:
 
 def test_the_server_agrees_on_saved_models(tmp_path: Path) -> None:
     """Otherwise a SavedModel whose signature is another, or whose variables are missing, is deployed."""
-    import tensorflow as tf
-
-    class Scaling(tf.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self.factors = tf.Variable(tf.ones([4]))
-
-        @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])  # type: ignore[untyped-decorator]
-        def __call__(self, x: object) -> object:
-            return {"y": x * self.factors}
-
-    module, saved = Scaling(), tmp_path / "saved"
-    tf.saved_model.save(module, str(saved), signatures=module.__call__)
+    saved = save_model(tmp_path / "saved")
     for name, (tensor, dims, missing) in SAVED.items():
         inputs, platform = io_tensor(tensor, dims=dims), 'platform: "tensorflow_savedmodel"'
         model = tmp_path / "models" / name
-        write_files(model, {"config.pbtxt": python_model(inputs=inputs, outputs=io_tensor("y"), backend=platform)})
+        write_files(
+            model, {"config.pbtxt": python_model(inputs=inputs, outputs=io_tensor("Y", dims="2"), backend=platform)}
+        )
         file = shutil.copytree(saved, model / "1" / "model.savedmodel") / missing
         if missing:
             shutil.rmtree(file) if file.is_dir() else file.unlink()
