@@ -19,6 +19,7 @@ from tests.running import lines_until, port_options, running
 from triton_ensembles.building.built import Built
 from triton_ensembles.ground.errors import EnsembleError
 from triton_ensembles.ground.processes import command_line, descendants
+from triton_ensembles.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.server.home import find_home
 from triton_ensembles.server.ports import LOOPBACK, Ports
 from triton_ensembles.server.sagemaker_server import SageMakerServer
@@ -77,24 +78,32 @@ def test_a_missing_binary_says_how_to_get_it(tmp_path: Path) -> None:
         find_home(tmp_path)
 
 
-def test_stopping_leaves_no_process_and_no_extracted_environment(tmp_path: Path) -> None:
-    """Otherwise a client that keeps its connection open makes tritonserver leave everything behind."""
-    models = archives.written(archives.with_environment(archives.model()), tmp_path / "models")
+def test_each_server_removes_all_that_is_its_own_and_nothing_of_another(tmp_path: Path) -> None:
+    """Also when it is killed, or a client keeps its connection open. Otherwise one server is charged for the unpacked
+    environment of another, or deletes it while its steps run."""
+    small, large = (
+        archives.written(archives.with_environment(archives.model(), megabytes=size), tmp_path / f"of_{size}_mib")
+        for size in (2, 5)
+    )
     with (
-        TritonServer([models], log=tmp_path / "log") as server,
-        socket.create_connection((LOOPBACK, server.ports.http)) as client,
+        TritonServer([small], log=tmp_path / "1") as one,
+        TritonServer([large], log=tmp_path / "2") as two,
+        socket.create_connection((LOOPBACK, one.ports.http)) as client,
     ):
         client.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\n\r\n")
         assert client.recv(15) == b"HTTP/1.1 200 OK"
-        processes = [server.pid, *descendants(server.pid)]
-        assert len(processes) >= 2
-        environments = environments_of(processes)
-        memory = list(Path("/dev/shm").glob(f"triton_ensembles_*_{server.ports.metrics}*"))
-        assert environments and memory
-        server.stop()
-    assert wait_for_end(processes) == []
-    assert not [each for each in environments if each.exists()]
-    assert not [each for each in memory if each.exists()]
+        processes = [one.pid, *descendants(one.pid)]
+        memory = list(Path("/dev/shm").glob(f"triton_ensembles_*_{one.ports.metrics}*"))
+        folders = [server.note_environments() for server in (one, two)]
+        assert folders[0] == environments_of(processes) and memory
+        assert [EnvironmentSizes().total(each) >> 20 for each in folders] == [2, 5]
+        one.stop()
+        assert wait_for_end(processes) == []
+        assert not [each for each in (*folders[0], *memory) if each.exists()]
+        (others,) = two.note_environments()
+        assert others.exists()
+        two.stop(at_once=True)
+        assert not others.exists()
 
 
 def test_stopping_a_killed_server_ends_its_stubs(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.onnx_files import write_network
 from tests.pythons import python_or_skip
 from tests.running import serving
 from triton_ensembles.ground.errors import EnsembleError
-from triton_ensembles.server import bare_python
+from triton_ensembles.server.bare_python import bare_python
 from triton_ensembles.server.home import TritonHome, find_home
 from triton_ensembles.server.interpreter import running_interpreter
 from triton_ensembles.server.stubs import prepare_stubs
@@ -104,36 +104,20 @@ def test_a_python_that_is_not_installed_is_named_with_the_line_that_gets_it(
     assert ("with uv" in error.value.cure) == (python == "3.10")  # no image of Triton's has 3.9
 
 
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    """A copy of the bare Python of the running one, as `make setup` made it, in a folder of its own."""
-    prepare_stubs(find_home())
-    copy = tmp_path / f"python-{server_python()}"
-    shutil.copytree(TRITON_HOME / copy.name, copy, symlinks=True)
-    return copy
-
-
-class Making(Exception):
-    """It is about to be made again."""
-
-
-def making(_: str) -> None:
-    raise Making
-
-
 @pytest.mark.slow
-def test_one_that_is_not_whole_or_of_another_python_is_made_again(bare: Path) -> None:
-    bare_python.bare_python(running_interpreter(), bare.parent, making)
-    (bare / "pyvenv.cfg").unlink()  # the last file that is written
-    with pytest.raises(Making):
-        bare_python.bare_python(running_interpreter(), bare.parent, making)
-    (bare / "pyvenv.cfg").write_text("home = /nowhere\n")
+def test_a_bare_python_of_another_is_made_again(tmp_path: Path) -> None:
+    prepare_stubs(find_home())
+    bare = tmp_path / f"python-{server_python()}"
+    shutil.copytree(TRITON_HOME / bare.name, bare, symlinks=True)
     said: list[str] = []
-    bare_python.bare_python(running_interpreter(), bare.parent, said.append)
-    bare_python.bare_python(running_interpreter(), bare.parent, making)
+    bare_python(running_interpreter(), tmp_path, said.append)
+    assert not said
+    (bare / "pyvenv.cfg").write_text("home = /nowhere\n")
+    for _ in range(2):
+        bare_python(running_interpreter(), tmp_path, said.append)
+        assert len(said) == 1
     code = "import numpy, sys; assert numpy.__file__.startswith(sys.prefix), numpy.__file__; numpy.ones(3).sum()"
     subprocess.run([bare / "bin" / "python3", "-I", "-c", code], check=True)
-    assert len(said) == 1
 
 
 def test_a_failed_download_is_one_line_with_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +127,7 @@ def test_a_failed_download_is_one_line_with_the_fix(tmp_path: Path, monkeypatch:
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
     failure = r"numpy for the bare Python .* could not be downloaded: ERROR: .*; connect"
     with pytest.raises(EnsembleError, match=failure) as caught:
-        bare_python.bare_python(running_interpreter(), tmp_path, lambda _: None)
+        bare_python(running_interpreter(), tmp_path, lambda _: None)
     assert "\n" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
