@@ -2,7 +2,6 @@
 
 import re
 import tarfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import tritonclient.http as http
 from click.testing import CliRunner
 
+from tests.processes import wait_until
 from tests.repositories import model_py, write_ensemble, write_step
 from tests.running import client_of
 from tests.wheels import add_wheel
@@ -18,7 +18,7 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.building.request import BuildRequest, Proof
 from triton_ensembles.commands.profile import profile
 from triton_ensembles.ground.errors import EnsembleError, shown
-from triton_ensembles.project.declared import Asked
+from triton_ensembles.project.declared import NOTHING, Asked
 from triton_ensembles.server.bare_python import bare_python
 from triton_ensembles.server.home import find_home
 from triton_ensembles.server.stubs import require_interpreter
@@ -62,6 +62,14 @@ def declare(folder: Path, *lines: str) -> None:
     """With a place of the packages that no other run has, so that they are made."""
     index = next(path / "index" for path in folder.parents if (path / "index").is_dir())
     (folder / "requirements.txt").write_text("\n".join([f"--find-links {index}", *lines, ""]))
+
+
+def fused_request(models: Path, proof: Proof = Proof.NONE, asked: Asked = NOTHING) -> BuildRequest:
+    """For an archive in ``dist`` beside the models."""
+    folder = models.parent
+    (scratch := folder / "scratch").mkdir()
+    places = Places(folder, folder / "build", folder / "dist")
+    return implied(BuildRequest(models, fused(), places, proof=proof), scratch, print, asked)
 
 
 def answers(found: Served, *models: str) -> list[float]:
@@ -119,49 +127,37 @@ def test_a_numpy_that_the_steps_do_not_get_is_said_although_they_need_nothing_el
     )
 
 
-def test_an_error_of_a_fused_build_names_the_file_of_the_user(models: Path, tmp_path: Path) -> None:
+def test_an_error_of_a_fused_build_names_the_file_of_the_user(models: Path) -> None:
     """The environment file that was written for the build is gone when the message is read."""
     declare(models, "ninefold", "factor==4.0")
-    places = Places(tmp_path, tmp_path / "build", tmp_path / "dist")
-    (scratch := tmp_path / "scratch").mkdir()
-    request = implied(BuildRequest(models, fused(), places), scratch, print)
     with pytest.raises(EnsembleError, match=r"no wheel brings factor==4\.0") as refused:
-        build(request, print)
+        build(fused_request(models), print)
     assert refused.value.path == models / "requirements.txt"
-    assert not places.dist.exists()
+    assert not (models.parent / "dist").exists()
 
 
-def test_two_versions_for_a_fused_build_are_named_by_the_file_of_the_user(models: Path, tmp_path: Path) -> None:
+def test_two_versions_for_a_fused_build_are_named_by_the_file_of_the_user(models: Path) -> None:
     declare(models / "first", "ninefold", "factor==2.0")
     declare(models / "second", "factor==3.0")
-    (scratch := tmp_path / "scratch").mkdir()
-    request = implied(BuildRequest(models, fused(), Places(tmp_path, tmp_path, tmp_path / "dist")), scratch, print)
     with pytest.raises(EnsembleError) as refused:
-        build(request, print)
+        build(fused_request(models), print)
     assert f"{shown(models)}/second/requirements.txt: error[fused-environments]: second needs" in str(refused.value)
 
 
-def test_a_fused_build_takes_packages_that_the_command_line_alone_names(models: Path, tmp_path: Path) -> None:
-    asked = Asked((), ("ninefold", "factor"))
-    places = Places(tmp_path, tmp_path, tmp_path / "dist")
-    assert implied(BuildRequest(models, fused(), places), tmp_path / "scratch", print, asked).name == "models"
+def test_a_fused_build_takes_packages_that_the_command_line_alone_names(models: Path) -> None:
+    assert fused_request(models, asked=Asked((), ("ninefold", "factor"))).name == "models"
 
 
-def test_a_library_of_the_system_is_named_before_a_fused_archive_is_packed(
-    models: Path, wheel_index: Path, tmp_path: Path
-) -> None:
+def test_a_library_of_the_system_is_named_before_a_fused_archive_is_packed(models: Path, wheel_index: Path) -> None:
     """Otherwise the server says it after minutes of packing, without a line of model.py."""
     add_wheel(wheel_index, "numpy", "1.26.4")  # the fused ensemble brings its own
     package(wheel_index, "factor", "raise ImportError('libGL.so.1: cannot open shared object file')", "9.0")
     declare(models, "ninefold", "factor")
-    (scratch := tmp_path / "scratch").mkdir()
     said = list[str]()
-    places = Places(tmp_path, tmp_path / "build", tmp_path / "dist")
-    request = implied(BuildRequest(models, fused(), places, proof=Proof.LOADS), scratch, print)
     with pytest.raises(EnsembleError, match=r"factor is installed, and .*; it needs libGL\.so\.1") as refused:
-        build(request, said.append)
+        build(fused_request(models, Proof.LOADS), said.append)
     assert (refused.value.path, refused.value.line) == (models / "second" / "1" / "model.py", 1)
-    assert not any(line.startswith("packing") for line in said) and not places.dist.exists()
+    assert not any(line.startswith("packing") for line in said) and not (models.parent / "dist").exists()
 
 
 def test_one_model_has_them_too_and_a_step_may_declare_its_own(models: Path, tmp_path: Path) -> None:
@@ -262,6 +258,10 @@ def test_what_does_not_load_is_named_by_the_file_of_its_author(models: Path, tmp
 
 def test_a_changed_declaration_is_loaded_by_watch(models: Path, tmp_path: Path) -> None:
     found, said = served(models, tmp_path), list[str]()
+
+    def reloaded(why: str) -> bool:
+        return any(line.startswith("reloaded second in ") and f" s ({why}" in line for line in said)
+
     with (
         watched_source(found, lambda _: None) as (watched, source),
         client_of(server := server_of([watched], arguments=EXPLICIT_MODE)) as client,
@@ -269,18 +269,11 @@ def test_a_changed_declaration_is_loaded_by_watch(models: Path, tmp_path: Path) 
     ):
         assert asked(client, "both") == 18
         declare(models, "ninefold", "factor>=3")
-        wait_for(said, r"reloaded second in \S+ s \(its packages")
+        wait_until(lambda: reloaded("its packages"))
         assert asked(client, "both") == 27
         (models / "second" / "1" / "model.py").write_text(model_py(4))
-        wait_for(said, r"reloaded second in \S+ s \(its packages and second/1/model.py\)")
+        wait_until(lambda: reloaded("its packages and second/1/model.py)"))
         assert asked(client, "both") == 36
-
-
-def wait_for(said: list[str], line: str) -> None:
-    limit = time.monotonic() + 120
-    while not any(re.match(line, each) for each in said):
-        assert time.monotonic() < limit, said
-        time.sleep(0.1)
 
 
 def test_a_declaration_that_brings_nothing_changes_nothing(models: Path, tmp_path: Path) -> None:

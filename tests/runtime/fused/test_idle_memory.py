@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 from tests.configs import in_a_row, tensors
 from tests.ensembles.clients import infer
 from tests.files import write_files
+from tests.places import borrowed
 from tests.processes import wait_until
 from tests.runtime.backends.networks import model_of
 from triton_ensembles.building.build import build
@@ -47,9 +48,7 @@ def build_wide(backend: str, places: Places, folder: Path) -> Built:
         "wide/1/model.onnx": wide(),
     }
     write_files(ensemble, files)
-    (folder / "build").mkdir()
-    (folder / "build" / "store").symlink_to(places.store.resolve())
-    return build(BuildRequest(ensemble, fused(), Places.of(folder)), print)
+    return build(BuildRequest(ensemble, fused(), borrowed(places, folder, "store", ensembles=ensemble.parent)), print)
 
 
 @pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])
