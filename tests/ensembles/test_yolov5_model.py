@@ -7,10 +7,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from ensembles.yolov5 import make_labels, make_model
 from ensembles.yolov5.yolox import CLASSES, Yolox
+from tests.runtime.backends.networks import model_of
 from triton_ensembles.artifacts import Job
 from triton_ensembles.ground.errors import EnsembleError
 
@@ -33,9 +34,7 @@ def detector(
     ]
     tensors = [("images", [1, 3, side, side]), (output, [1, rows, columns])]
     image, found = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in tensors)
-    made = [numpy_helper.from_array(values, name) for name, values in constants.items()]
-    graph = helper.make_graph(nodes, "detector", [image], [found], made)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)], ir_version=8)
+    model = onnx.load_from_string(model_of(nodes, [image], [found], constants, opset=12))
     helper.set_model_props(model, {"license": LICENSE, "author": "someone"})
     onnx.save(model, path)
     return path
