@@ -88,17 +88,3 @@ def embed(client: http.InferenceServerClient, texts: Sequence[str], model: str =
 def text_rows(texts: Sequence[str]) -> Array:
     """Texts as bert_trt takes them, BYTES [len(texts), 1]."""
     return np.array([[text.encode()] for text in texts], dtype=np.object_)
-
-
-def classify(
-    client: http.InferenceServerClient, model: str, name: str, row: Array, output: str
-) -> list[tuple[int, str]]:
-    """The best five classes of one row: (class index, label), best first.
-
-    This is Triton's classification extension: the server sorts and adds the label.
-    """
-    tensor = http.InferInput(name, [1, *row.shape], np_to_triton_dtype(row.dtype)).set_data_from_numpy(row[None])
-    classification = http.InferRequestedOutput(output, class_count=5)
-    answers = client.infer(model, [tensor], outputs=[classification]).as_numpy(output)[0]
-    fields = [answer.decode().split(":", 2) for answer in answers]
-    return [(int(index), label) for _, index, label in fields]

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import requests
-import tritonclient.grpc as grpc
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from tests.ensembles.clients import embed, infer, text_rows
+from tests.ensembles.clients import embed, infer
 from tests.ensembles.sentences import SENTENCES
 from tests.processes import wait_until
 from triton_ensembles.server.triton_server import TritonServer
@@ -44,22 +42,6 @@ def test_embeddings_are_those_of_sentence_transformers(client: http.InferenceSer
         assert vectors.shape == (len(texts), 384)
         assert worst(vectors, texts, expected) <= TOLERANCE
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-
-
-@pytest.mark.parametrize("batch", [1, 3, pytest.param(64, marks=pytest.mark.slow)])
-def test_http_json_http_binary_and_grpc_give_the_same_answer(
-    server: TritonServer, client: http.InferenceServerClient, expected: Any, batch: int
-) -> None:
-    texts = [text for text in SENTENCES if "\x00" not in text][5 : 5 + batch]  # JSON over HTTP ends a string at NUL
-    over_http = embed(client, texts)
-    assert worst(over_http, texts, expected) <= TOLERANCE
-    with grpc.InferenceServerClient(server.grpc_url) as grpc_client:
-        over_grpc = infer(grpc_client, "bert_trt", {"INPUT0": text_rows(texts)})["finaloutput"]
-    np.testing.assert_allclose(over_grpc, over_http, atol=1e-6)
-    tensor = {"name": "INPUT0", "shape": [batch, 1], "datatype": "BYTES", "data": texts}
-    url = f"http://{server.http_url}/v2/models/bert_trt/infer"
-    (output,) = requests.post(url, json={"inputs": [tensor]}, timeout=300).json()["outputs"]
-    np.testing.assert_allclose(np.array(output["data"]).reshape(output["shape"]), over_http, atol=1e-6)
 
 
 def test_requests_of_different_lengths_meet_in_one_execution(server: TritonServer, client: Any) -> None:

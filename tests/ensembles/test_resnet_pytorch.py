@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from pipelines.make_resnet50 import ResNet50, fill
-from tests.ensembles.clients import PHOTOGRAPHS, Array, classify, infer, saved
+from tests.ensembles.clients import PHOTOGRAPHS, Array, infer, saved
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.project.examples.tensor import pixels
@@ -57,12 +57,3 @@ def test_answers_are_those_of_torch(client: Any, expected: Array) -> None:
         assert max(map(worst, answers, expected[chosen])) <= TOLERANCE
     # The network tells photographs apart; else agreement would prove nothing.
     assert worst(expected[1:], expected[:-1]) > 100 * TOLERANCE
-
-
-def test_the_classification_extension_answers_with_names(client: Any, expected: Array, built: Any) -> None:
-    folder = built["resnet_pytorch"].repository / "resnet_pytorch.resnet"
-    labels = (folder / "imagenet_classes.txt").read_text().splitlines()
-    assert len(labels) == 1000
-    answers = classify(client, "resnet_pytorch", "INPUT__0", IMAGES[0], "OUTPUT__0")
-    best = np.argsort(expected[0])[::-1][:5]
-    assert answers == [(index, labels[index]) for index in best]
