@@ -14,9 +14,7 @@ from PIL import Image
 from tritonclient.utils import np_to_triton_dtype
 
 from checkout import ENSEMBLES
-from tests.running import sent
 from triton_ensembles.project.examples.place import examples_folder
-from triton_ensembles.project.examples.request import Request
 
 Array = npt.NDArray[Any]
 PHOTOGRAPHS = sorted(examples_folder(ENSEMBLES / "dali_inception").glob("*.jpg"))
@@ -42,16 +40,6 @@ def infer(client: Any, model: str, inputs: Mapping[str, Array], **options: Any) 
     answer = result.get_response()
     names = [each["name"] for each in answer["outputs"]] if module is http else [each.name for each in answer.outputs]
     return {name: result.as_numpy(name) for name in names}
-
-
-def infer_over_http(url: str, model: str, request: Request) -> http.InferResult:
-    """The answer to an example at an address of a server, which may be ``unix:PATH``."""
-    tensors, outputs = request.infer_inputs(), request.requested_outputs()
-    body, length = http.InferenceServerClient.generate_request_body(tensors, outputs=outputs)
-    headers = {"Inference-Header-Content-Length": str(length)} if length else {}
-    status, answer = sent(url, "POST", f"/v2/models/{model}/infer", body, headers)
-    assert status == 200, answer
-    return http.InferenceServerClient.parse_response_body(answer, header_length=answer.index(b"}]}") + 3)
 
 
 def saved(picture: Image.Image, kind: str, **options: Any) -> bytes:

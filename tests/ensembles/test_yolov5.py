@@ -13,12 +13,11 @@ from tritonclient.utils import InferenceServerException
 from ensembles.yolov5.yolox import Yolox
 from ensembles.yolov5.yolox import fill as fill_yolox
 from pipelines.dali_pipe import preprocess
-from tests.ensembles.clients import SHOTS, Array, infer, infer_over_http, rows
+from tests.ensembles.clients import SHOTS, Array, infer, rows
 from tests.ensembles.conftest import YOLO
 from triton_ensembles.building.places import Places
 from triton_ensembles.project.examples.answer import answer_lines
 from triton_ensembles.project.examples.folder import read_examples
-from triton_ensembles.server.gateway_server import GatewayServer
 
 pytestmark = pytest.mark.slow
 
@@ -122,9 +121,9 @@ def test_an_image_without_objects_and_a_wrong_head_are_answered(small_client: An
         infer(small_client, step, {"PREDICTIONS": nothing[:, :84], "SIZES": sizes})
 
 
-def test_the_demo_draws_the_boxes(small_server: GatewayServer, small_places: Places) -> None:
+def test_the_demo_draws_the_boxes(small_client: Any, small_places: Places) -> None:
     for request in read_examples(small_places.ensembles / YOLO).requests:
-        result = infer_over_http(small_server.http_url, YOLO, request)
+        result = small_client.infer(YOLO, request.infer_inputs(), outputs=request.requested_outputs())
         lines = answer_lines(result, request)
         picture = small_places.reports / "demo" / f"{YOLO}-{request.path.stem}.png"
         assert lines[-1].endswith(f"objects, drawn in reports/demo/{picture.name}")

@@ -39,16 +39,10 @@ class Endpoint:
         """The answer to 1 and 2 in a request with this id. Raises RefusedError."""
         tensor = {"name": "X", "datatype": "FP32", "shape": shape, "data": [1, 2]}
         body = json.dumps({"inputs": [tensor], "id": id}).encode()
-        return list(json.loads(self.invoke(name, body))["outputs"][0]["data"])
+        return list(json.loads(self._send("POST", f"/models/{name}/invoke", body, name))["outputs"][0]["data"])
 
-    def invoke(self, name: str, body: bytes, content_type: str = "application/json") -> bytes:
-        """The answer to a request. Raises RefusedError."""
-        return self._send("POST", f"/models/{name}/invoke", body, name, content_type)
-
-    def _send(
-        self, method: str, path: str, body: bytes | None, target: str, content_type: str = "application/json"
-    ) -> bytes:
-        headers = {"X-Amzn-SageMaker-Target-Model": f"{target}.tar.gz", "Content-Type": content_type}
+    def _send(self, method: str, path: str, body: bytes | None, target: str) -> bytes:
+        headers = {"X-Amzn-SageMaker-Target-Model": f"{target}.tar.gz", "Content-Type": "application/json"}
         status, answer = sent(self.server.sagemaker_url, method, path, body, headers)
         if status >= 400:
             raise RefusedError(f"{status} {answer.decode()}")
