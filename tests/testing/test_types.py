@@ -85,10 +85,6 @@ def written() -> dict[str, Parameters | None]:
     return found
 
 
-def members_of(owner: str) -> set[str]:
-    return {name.partition(".")[2] for name in written() if name.startswith(f"{owner}.")}
-
-
 def _members(body: list[ast.stmt]) -> Iterator[tuple[str, Parameters | None]]:
     seen = set()
     for node in body:

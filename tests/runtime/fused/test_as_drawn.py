@@ -13,9 +13,8 @@ from tests.configs import ON_CPU, in_a_row, tensors
 from tests.ensembles.clients import infer
 from tests.files import write_files
 from tests.hosting.archives import ensemble, model, model_py
-from tests.running import serving
+from tests.running import grpc_client, serving
 from tests.runtime.fused.forms import stage_both, stage_fused_form
-from triton_ensembles.server.clients import grpc_client
 from triton_ensembles.server.triton_server import TritonServer
 
 ROUTER = """call = pb_utils.InferenceRequest(model_name="small" if x[0] < 10 else "large",
