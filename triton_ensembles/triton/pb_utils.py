@@ -10,7 +10,7 @@ _TYPES = Path(__file__).parents[2] / "triton_python_backend_utils-stubs" / "__in
 
 
 class PbUtils(NamedTuple):
-    """What the module has, in all releases or since one."""
+    """Names of the module, in all releases or since one."""
 
     since: dict[str, str]  # its names, each with the release that brought it, "" for all
     members: dict[str, frozenset[str]]  # the names in each class, without those of Python
